@@ -14,12 +14,15 @@ pub struct Processor {
     pub l1: u64,
     /// Bytes of a core's second cache.
     pub l2: u64,
+    /// Bytes of the third cache for each of the threads that share it; of the second where there is
+    /// none.
+    pub l3: u64,
     /// Bytes of its widest vectors.
     pub vector: u32,
 }
 
 /// The parts of the text, in order.
-const PARTS: [&str; 4] = ["threads", "l1", "l2", "vector"];
+const PARTS: [&str; 5] = ["threads", "l1", "l2", "l3", "vector"];
 
 /// The first cache where the system does not tell its size: most processors have at least this.
 const L1: u64 = 32 << 10;
@@ -30,17 +33,19 @@ impl Processor {
     /// The processor that this program runs on.
     pub fn host() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let l2 = cache("2").unwrap_or(L2);
         Self {
             threads: u32::try_from(threads).unwrap_or(u32::MAX),
             l1: cache("1").unwrap_or(L1),
-            l2: cache("2").unwrap_or(L2),
+            l2,
+            l3: cache("3").unwrap_or(l2).max(l2),
             vector: vector(),
         }
     }
 
     /// A typical processor with vectors of so many bytes, for code that runs elsewhere.
     pub const fn named(vector: u32) -> Self {
-        Self { threads: 8, l1: L1, l2: 1 << 20, vector }
+        Self { threads: 8, l1: L1, l2: 1 << 20, l3: 2 << 20, vector }
     }
 
     /// Registers for vectors that it has at least: AVX-512 has 32, other vectors 16 or more.
@@ -49,11 +54,11 @@ impl Processor {
     }
 }
 
-/// `threads=8 l1=32768 l2=1048576 vector=64`.
+/// `threads=8 l1=32768 l2=1048576 l3=2097152 vector=64`.
 impl fmt::Display for Processor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { threads, l1, l2, vector } = self;
-        write!(f, "threads={threads} l1={l1} l2={l2} vector={vector}")
+        let Self { threads, l1, l2, l3, vector } = self;
+        write!(f, "threads={threads} l1={l1} l2={l2} l3={l3} vector={vector}")
     }
 }
 
@@ -65,22 +70,23 @@ impl FromStr for Processor {
             let example = Self::named(32);
             format!("'{text}' is no processor; expected one like '{example}'")
         };
-        let mut numbers = [0; 4];
+        let mut numbers = [0; 5];
         let mut parts = text.split(' ');
         for (number, name) in numbers.iter_mut().zip(PARTS) {
             let part = parts.next().and_then(|part| part.strip_prefix(name)?.strip_prefix('='));
             *number = part.and_then(|part| part.parse::<u32>().ok()).ok_or_else(wrong)?;
         }
-        let [threads, l1, l2, vector] = numbers;
-        let fits = threads > 0 && l1 > 0 && l2 > 0 && (8..=256).contains(&vector);
+        let [threads, l1, l2, l3, vector] = numbers;
+        let caches = l1 > 0 && l2 > 0 && l3 > 0;
+        let fits = threads > 0 && caches && (8..=256).contains(&vector);
         if parts.next().is_some() || !fits || !vector.is_power_of_two() {
             return Err(wrong());
         }
-        Ok(Self { threads, l1: l1.into(), l2: l2.into(), vector })
+        Ok(Self { threads, l1: l1.into(), l2: l2.into(), l3: l3.into(), vector })
     }
 }
 
-/// The bytes of a core's data cache of a level, from Linux.
+/// The bytes of a core's data cache of a level, from Linux: its share where several cores have one.
 fn cache(level: &str) -> Option<u64> {
     let folder = Path::new("/sys/devices/system/cpu/cpu0/cache");
     for entry in std::fs::read_dir(folder).ok()?.flatten() {
@@ -90,10 +96,20 @@ fn cache(level: &str) -> Option<u64> {
             continue;
         };
         if found.trim() == level && kind.trim() != "Instruction" {
-            return bytes(size.trim());
+            let cores = read("shared_cpu_list").map_or(1, |list| processors(list.trim()));
+            return bytes(size.trim()).map(|bytes| bytes / cores);
         }
     }
     None
+}
+
+/// How many processors a list like `0-3,8` has; 1 at least.
+fn processors(list: &str) -> u64 {
+    let count = |part: &str| -> Option<u64> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
+    };
+    list.split(',').filter_map(count).fold(0, u64::saturating_add).max(1)
 }
 
 /// `32K` as 32,768.
@@ -133,13 +149,21 @@ mod tests {
         for text in [
             "",
             "threads=8 l1=32768 l2=1048576",
-            "threads=8 l1=32768 l2=1048576 vector=24",
-            "threads=0 l1=32768 l2=1048576 vector=32",
-            "threads=8 l1=32768 l2=1048576 vector=32 more",
-            "l1=32768 threads=8 l2=1048576 vector=32",
+            "threads=8 l1=32768 l2=1048576 l3=2097152 vector=24",
+            "threads=0 l1=32768 l2=1048576 l3=2097152 vector=32",
+            "threads=8 l1=32768 l2=1048576 l3=2097152 vector=32 more",
+            "l1=32768 threads=8 l2=1048576 l3=2097152 vector=32",
         ] {
             assert!(text.parse::<Processor>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn lists_of_processors_are_counted() {
+        assert_eq!(processors("0-3,8"), 5);
+        assert_eq!(processors("7"), 1);
+        assert_eq!(processors("3-0"), 1);
+        assert_eq!(processors(""), 1);
     }
 
     #[test]

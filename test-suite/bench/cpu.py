@@ -24,6 +24,7 @@ import numpy
 import cases
 import common
 import cpu_peers
+import module
 import plain
 
 FLAGS = ["-O3", "-march=native", "-fopenmp", "-std=gnu11"]
@@ -43,7 +44,10 @@ REPEATS = 4
 def dtype(leaves):
     """NumPy's type of a cell from the paths and types of its numbers."""
     if list(leaves) == [()]:
-        return numpy.dtype(NUMPY.get(leaves[()], leaves[()].replace("ui", "u").replace("i", "i")))
+        kind = leaves[()]
+        letter, bits = kind.replace("ui", "u").rstrip("0123456789"), kind.strip("uifbol")
+        whole = f"{letter}{int(bits or 8) // 8}"
+        return numpy.dtype(NUMPY.get(kind, whole))
     parts = {}
     for (first, *rest), kind in leaves.items():
         parts.setdefault(first, {})[tuple(rest)] = kind
@@ -66,8 +70,8 @@ class Case:
         self.sizes = {one: int(size) for one, size in self.sizes.items()}
         self.options = common.pairs("-D", self.sizes)
         compile_ = [tools.stencilc, self.source, "--arch", "native"]
-        self.module = common.call([*compile_, "--emit=stencil"]).stdout
-        facts = plain.Module(self.module)
+        self.text = common.call([*compile_, "--emit=stencil"]).stdout
+        facts = module.Module(self.text)
         scalars = [name for name, (_, value) in facts.scalars.items() if value == "0.5"]
         self.options += common.pairs("--set", dict.fromkeys(scalars, "0.5"))
         plan = folder / "case.plan.json"
@@ -144,20 +148,20 @@ class Case:
 
 def measure(case, peers, tools):
     """A row of the record."""
-    text = plain.program(case.module, case.sizes)
+    text = plain.program(case.text, case.sizes)
     (case.folder / "plain.c").write_text(text)
     common.call(["gcc", *FLAGS, "plain.c", "-o", "plain", "-lm"], cwd=case.folder)
     check = case.difference()
     once = max(1e-5, (case.plain(6, 2) - case.plain(2, 2)) / 4)
-    steps = max(4, int(tools.seconds / once))
     # Whole launches of our side, as a run of many steps has them.
-    steps = steps if steps < 64 else steps // 64 * 64
+    schedule = case.plan.get("settings") or {}
+    height = schedule.get("pyramid_height") or 1
+    steps = max(4, 2 * height, int(tools.seconds / once) // height * height)
     ours, theirs = [], []
     for _ in range(REPEATS):
         ours.append(case.ours(steps))
         theirs.append(case.plain(steps, 1))
     rate = case.cells * steps * 1e-9
-    settings = next(iter(case.plan["kernels"]))
     row = {
         "program": case.stem, "cells": common.size(case.extents), "steps": steps,
         "gcells": f"{rate / min(ours):.3f}", "low": f"{rate / max(ours):.3f}",
@@ -166,10 +170,9 @@ def measure(case, peers, tools):
     for peer in peers:
         found = cpu_peers.rate(peer, case.stem, case.extents, tools.threads, tools.seconds)
         row[peer] = "" if found is None else f"{found:.3f}"
-    schedule = case.plan.get("settings", settings)
     row |= {
-        "strategy": schedule.get("strategy"), "tile": common.size(schedule.get("tile", [])),
-        "height": schedule.get("pyramid_height", schedule.get("steps")), "check": check,
+        "strategy": schedule.get("strategy"), "tile": common.size(schedule.get("tile") or []),
+        "height": schedule.get("pyramid_height"), "check": check,
     }
     return row
 
@@ -196,7 +199,7 @@ def facts(tools):
              if (one / "type").read_text().strip() != "Instruction"]
     wide = max((64, "avx512f"), (32, "avx2"), key=lambda one: one[0] * (one[1] in cpu))
     return {
-        "what": "the processor beside plain C loops (gcc -O3 -march=native -fopenmp), Numba, Devito",
+        "what": f"the processor beside plain C loops (gcc {' '.join(FLAGS)}), Numba, Devito",
         "date": datetime.date.today(), "commit": common.commit(),
         "cpu": re.search(r"model name\s*: (.*)", cpu)[1] + f", {wide[1]}, a virtual machine",
         "caches": ", ".join(sizes), "threads": tools.threads, "gcc": common.call(
@@ -226,7 +229,7 @@ def main():
             try:
                 case = Case(stem, extents, pathlib.Path(folder), tools)
                 row = measure(case, peers, tools)
-            except plain.Unsupported as error:
+            except module.Unsupported as error:
                 row = {"program": stem, "cells": common.size(extents), "check": f"no C: {error}"}
         rows.append(row)
         print(*row.values(), sep="\t", flush=True)

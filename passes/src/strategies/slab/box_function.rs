@@ -175,6 +175,9 @@ impl<'c> Body<'c, '_> {
         let grid = self.grid(field)?;
         let inside = self.region.within(builder, &grid)?;
         copy_rows(builder, &inside, (&from, &to))?;
+        if !self.wraps {
+            return Ok(());
+        }
         let declared = self.scope.program.grid_of(field)?;
         let there = self.scope.holds_points(builder, declared.lower, declared.upper)?;
         builder.when(there, |builder| {

@@ -13,13 +13,17 @@
 use crate::analysis::footprint;
 use crate::subject::Subject;
 use melior::ir::Type;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::tiled::{Apply, Halo, Kernel, TileOp};
 
 /// Bytes to which rows and windows are aligned: a line of a cache.
 pub const LINE: i64 = 64;
+
+/// Places that a line of memory has in a cache, in all processors. More planes than this of a grid
+/// whose planes are a power of two of bytes apart do not stay in any cache.
+const WAYS: i64 = 8;
 
 /// The most bytes of a tile.
 pub const MOST_BYTES: i64 = 1 << 30;
@@ -60,7 +64,8 @@ pub struct Action<'c, 'k> {
 
 /// What is done.
 pub enum Work<'c, 'k> {
-    /// Cells of a field are copied to a window, those beyond the grid as the grid repeats.
+    /// Cells of a field are copied to a window; in a tile that goes on beyond the grid also those
+    /// there, as the grid repeats.
     Load(&'c str, Val<'c>),
     /// New values are computed.
     Apply(&'k Apply<'c>),
@@ -96,11 +101,12 @@ impl<'c, 'k> Layout<'c, 'k> {
             windows: BTreeMap::new(),
             direct: BTreeMap::new(),
         };
-        let streams = kernel.schedule.tile.len() > 1;
+        let streams = streams(kernel.schedule.tile.len());
         let mut lags: BTreeMap<usize, i64> = BTreeMap::new();
+        let copied = if wraps { BTreeSet::new() } else { copied(subject, kernel)? };
         for op in &kernel.body {
             match op {
-                TileOp::Load { field, tile, .. } if wraps => {
+                TileOp::Load { field, tile, .. } if wraps || copied.contains(&mlir::key(*tile)) => {
                     let halo = kernel.tile(*tile)?.halo.clone();
                     lags.insert(mlir::key(*tile), 0);
                     layout.actions.push(Action { work: Work::Load(field, *tile), lag: 0, halo });
@@ -200,6 +206,36 @@ impl<'c, 'k> Layout<'c, 'k> {
     }
 }
 
+/// The loaded values where a launch reads so many planes that the grids' own memory would not stay
+/// in the caches; windows have planes a line more than a power of two apart. A copy also takes
+/// lines in their order, so that the processor fetches them ahead.
+fn copied<'c>(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<BTreeSet<usize>, Error> {
+    if kernel.schedule.tile.len() < 3 {
+        return Ok(BTreeSet::new());
+    }
+    let (mut planes, mut stored) = (BTreeMap::new(), 0);
+    for op in &kernel.body {
+        match op {
+            TileOp::Load { field, tile, .. } => {
+                let ruled = subject.program.field(field)?.boundary.is_some();
+                planes.insert(mlir::key(*tile), (ruled, 0));
+            }
+            TileOp::Apply(apply) => {
+                for (tile, [lower, upper]) in reaches(subject, apply)? {
+                    if let Some((_, most)) = planes.get_mut(&tile) {
+                        *most = upper.saturating_sub(lower).saturating_add(1).max(*most);
+                    }
+                }
+            }
+            TileOp::Store { .. } => stored += 1,
+        }
+    }
+    let all = planes.values().fold(stored, |all: i64, (_, planes)| all.saturating_add(*planes));
+    // A rule of the field may lead to cells that the tile does not have.
+    let copied = planes.into_iter().filter(|(_, (ruled, planes))| !ruled && *planes > 0);
+    Ok(if all > WAYS { copied.map(|(tile, _)| tile).collect() } else { BTreeSet::new() })
+}
+
 /// The planes over which an apply reads each of its tiles, from the first to the last.
 fn reaches<'c>(
     subject: &Subject<'c, '_>,
@@ -244,6 +280,11 @@ fn window<'c>(element: Type<'c>, halo: Halo, tile: &[i64], planes: i64) -> Windo
     };
     let plane = row.saturating_mul(rows);
     Window { element, halo, planes, row, plane, first_byte: 0 }
+}
+
+/// Whether tiles of a rank are computed plane by plane.
+pub fn streams(rank: usize) -> bool {
+    rank > 1
 }
 
 /// Bytes of a cell.

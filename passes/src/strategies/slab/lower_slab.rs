@@ -19,8 +19,9 @@
 //! }
 //! ```
 //! Frozen rims, pieces and boundary rules are bounds of loops, so the rows inside have no tests. A
-//! loaded value is read from the field's own memory. Only tiles that go on beyond a periodic grid
-//! copy it first. `layout.rs` has lags and windows, `point_code.rs` the vectors.
+//! loaded value is read from the field's own memory. Tiles that go on beyond a periodic grid copy
+//! it first, and so do those that read many planes. `layout.rs` has lags and windows, `reads.rs`
+//! the choice of loads, `row_vectors.rs` the vectors.
 //!
 //! Declines: tiles that need more memory than a thread may have.
 
@@ -47,8 +48,10 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::tiled::{self, Binding, Kernel};
 
-/// Rows that an operation takes at once in two dimensions.
-const SLAB: i64 = MOST_ROWS;
+/// Planes that an operation takes at once: in two dimensions the rows that it computes together.
+pub fn slab(rank: usize) -> i64 {
+    if rank == 2 { MOST_ROWS } else { 1 }
+}
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -83,8 +86,7 @@ fn lower<'c>(
 ) -> Result<(), Error> {
     let program = subject.program;
     let wraps = tiled::wraps(program, kernel)?;
-    let slab = if kernel.schedule.tile.len() == 2 { SLAB } else { 1 };
-    let layout = Layout::of(subject, kernel, wraps, slab)?;
+    let layout = Layout::of(subject, kernel, wraps, slab(kernel.schedule.tile.len()))?;
     let vector = i64::from(subject.vector_bytes());
     let outer = host_function::container(context, subject.module, kernel.op.location())?;
     let signature = Signature::of(&outer, subject.module, program, kernel, false, &[])?;
@@ -206,6 +208,10 @@ impl<'c> TileCode<'c, '_> {
         let hull = &self.scope.hull;
         // Fields that are not stored may have cells beside the hull of those that are.
         let mut grid = Cells::of(builder, self.scope, (hull.lower, hull.upper))?;
+        if let (Work::Load(field, _), false) = (&action.work, self.wraps) {
+            let own = self.scope.program.grid_of(field)?;
+            grid = Cells::of(builder, self.scope, (own.lower, own.upper))?;
+        }
         if let Work::Apply(apply) = &action.work {
             for (field, _) in &apply.outputs {
                 let own = self.scope.program.grid_of(field)?;

@@ -5,6 +5,7 @@ mod boxes;
 mod lanes;
 mod layout;
 pub mod lower_slab;
+mod model;
 mod place;
 mod point_code;
 mod reads;

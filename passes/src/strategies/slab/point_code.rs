@@ -67,7 +67,7 @@ impl<'c> PointCode<'c, '_> {
         if self.lanes == 1 || !lanes::is_lanewise(function) {
             return single(builder);
         }
-        let way = reads::way(self.scope.program, function, (self.lanes, self.registers))?;
+        let (way, _) = reads::way(self.scope.program, function, (self.lanes, self.registers))?;
         let vectors = |builder: &Builder<'c>| {
             core.each_rows(builder, way.rows, |builder, row, count| {
                 let starts = &self.starts(builder, function, row, count)?;
@@ -242,6 +242,10 @@ pub fn along(dimensions: usize, beside: i64) -> Vec<i64> {
 }
 
 /// A row's coordinates, moved.
-pub fn moved<'c>(builder: &Builder<'c>, row: &[Val<'c>], by: &[i64]) -> Result<Vec<Val<'c>>, Error> {
+pub fn moved<'c>(
+    builder: &Builder<'c>,
+    row: &[Val<'c>],
+    by: &[i64],
+) -> Result<Vec<Val<'c>>, Error> {
     row.iter().zip(by).map(|(at, cells)| builder.add_constant(*at, *cells)).collect()
 }

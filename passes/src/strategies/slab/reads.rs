@@ -70,6 +70,15 @@ pub struct Way {
     pub shifts: bool,
 }
 
+/// What a vector of one row takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Cycles.
+    pub cycles: f64,
+    /// Lines that are loaded.
+    pub lines: f64,
+}
+
 /// The rows that a number of neighbouring rows read.
 pub fn of_rows<'c>(
     program: &Program<'c>,
@@ -99,38 +108,40 @@ pub fn away(offset: &[i64], beside: i64) -> Vec<i64> {
     away
 }
 
-/// The way that takes the fewest cycles for a row; of several the one of the most rows.
+/// The way that takes the fewest cycles for a vector of a row, with these; of several the one of
+/// the most rows.
 pub fn way<'c>(
     program: &Program<'c>,
     function: Op<'c>,
     (lanes, registers): (i64, usize),
-) -> Result<Way, Error> {
+) -> Result<(Way, Cost), Error> {
     let counted = |op: &Op<'c>| {
         let name = mlir::name(*op);
         (name.starts_with("arith.") || name.starts_with("math.")) && name != "arith.constant"
     };
     let operations = mlir::walk(function).iter().filter(|op| counted(op)).count();
-    let mut best: Option<(f64, Way)> = None;
+    let mut best: Option<(Cost, Way)> = None;
     for rows in (0..).map(|power| 1 << power).take_while(|rows| *rows <= MOST_ROWS) {
         let reads = of_rows(program, function, rows)?;
         for shifts in [false, true] {
             let way = Way { rows, shifts };
-            let Some(cycles) = cycles(&reads, operations, way, (lanes, registers)) else { continue };
-            if best.is_none_or(|(least, _)| cycles <= least) {
-                best = Some((cycles, way));
+            let Some(cost) = cost(&reads, operations, way, (lanes, registers)) else { continue };
+            if best.is_none_or(|(least, _)| cost.cycles <= least.cycles) {
+                best = Some((cost, way));
             }
         }
     }
-    Ok(best.map_or(Way { rows: 1, shifts: false }, |(_, way)| way))
+    let (cost, way) = best.ok_or_else(|| Error::internal("no way to compute a row"))?;
+    Ok((way, cost))
 }
 
-/// Cycles of a vector of one row; none where the registers do not suffice.
-fn cycles(
+/// What a vector of one row takes; none where the registers do not suffice.
+fn cost(
     reads: &[RowRead],
     operations: usize,
     way: Way,
     (lanes, registers): (i64, usize),
-) -> Option<f64> {
+) -> Option<Cost> {
     let (mut lines, mut shifted, mut kept) = (0.0, 0, 0);
     for read in reads {
         let part = (lanes * read.bytes) as f64 / LINE as f64;
@@ -147,7 +158,8 @@ fn cycles(
     }
     let fits = way.rows == 1 && !way.shifts || kept + OWN <= registers;
     let done = operations * usize::try_from(way.rows).unwrap_or(1) + shifted;
-    fits.then(|| f64::max(lines, done as f64 / 2.0) / way.rows as f64)
+    let cycles = f64::max(lines, done as f64 / 2.0) / way.rows as f64;
+    fits.then_some(Cost { cycles, lines: lines / way.rows as f64 })
 }
 
 #[cfg(test)]
@@ -159,8 +171,7 @@ mod tests {
         let mut reads = Vec::new();
         for away in -1..=rows {
             let sides: &[i64] = if (0..rows).contains(&away) { &[-1, 0, 1] } else { &[0] };
-            let around = [away - 1, away, away + 1].iter().filter(|row| (0..rows).contains(*row));
-            let around = around.count();
+            let around = (away - 1..=away + 1).filter(|row| (0..rows).contains(row)).count();
             let uses = |cells: &i64| (*cells, if *cells == 0 { around } else { 1 });
             let uses = sides.iter().map(uses).collect();
             reads.push(RowRead { field: "A", away: vec![away], bytes: 4, uses });
@@ -178,14 +189,15 @@ mod tests {
     #[test]
     fn cycles_by_hand() {
         let of = |rows, shifts, registers| {
-            cycles(&heat(rows), 9, Way { rows, shifts }, (16, registers))
+            let way = Way { rows, shifts };
+            cost(&heat(rows), 9, way, (16, registers)).map(|cost| cost.cycles)
         };
         assert_eq!(of(1, false, 32), Some(8.0));
         assert_eq!(of(4, false, 32), Some(26.0 / 4.0));
         assert_eq!(of(4, true, 32), Some(22.0 / 4.0));
         assert_eq!(of(4, true, 19), None);
         // Vectors of half a line: 6 + 4 of half a line, and 8 that cross in half of all cases.
-        let narrow = cycles(&heat(4), 9, Way { rows: 4, shifts: true }, (8, 16));
-        assert_eq!(narrow, Some(18.0 / 4.0));
+        let narrow = cost(&heat(4), 9, Way { rows: 4, shifts: true }, (8, 16));
+        assert_eq!(narrow, Some(Cost { cycles: 18.0 / 4.0, lines: 11.0 / 4.0 }));
     }
 }

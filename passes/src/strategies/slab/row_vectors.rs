@@ -136,10 +136,7 @@ impl<'c> PointCode<'c, '_> {
                 };
                 let lanes = cells - from..cells - from + self.lanes;
                 let value = shuffle(builder, (*low, *high), lanes)?;
-                loaded
-                    .entry((read.field, read.away.clone()))
-                    .or_default()
-                    .insert(*cells, value);
+                loaded.entry((read.field, read.away.clone())).or_default().insert(*cells, value);
             }
             if let Some(here) = lines.get(&0) {
                 loaded.entry((read.field, read.away.clone())).or_default().insert(0, *here);

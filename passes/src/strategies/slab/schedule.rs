@@ -1,85 +1,138 @@
-//! Tiles and steps per launch for the caches of a processor.
-//!
-//! A tile streams along its slowest dimension, so its state is a few planes of each value: those
-//! of a step lie in the first cache while they are computed, those of all steps in the second. The
-//! wider a tile is across the stream, the less its threads compute twice; the more steps a launch
-//! takes, the less memory it moves. So a launch takes as many steps as the second cache holds, up
-//! to [`MOST_STEPS`], with tiles whose rows are wide against the halo.
+//! Tiles and steps per launch for the caches and threads of a processor: the facts of a group that
+//! [`super::model`] needs.
 
-use super::layout::bytes_of;
+use super::layout::{LINE, bytes_of, streams};
+use super::lower_slab::slab;
+use super::model::{self, Work};
+use super::{lanes, reads};
 use crate::analysis::footprint;
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::Shape;
 use crate::subject::Subject;
-use std::collections::BTreeMap;
+use melior::ir::AffineMap;
+use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_dialects::stencil::{self, Apply};
 use stencil_dialects::tiled::Schedule;
 use stencil_runtime::processor::Processor;
 
-/// Steps of a launch from which on memory is seldom waited for.
-const MOST_STEPS: i64 = 32;
-
-/// Cells of a row: in f32 three rows that are read and two that are written fill 20 KiB.
-const ROW: i64 = 1024;
-
-/// What a group keeps of a step.
-struct State {
-    /// Bytes for each point of a plane, in all planes that are in flight.
-    bytes: i64,
-    /// Cells by which a step reaches beyond a point, along each dimension.
-    reach: Vec<i64>,
-}
-
-impl State {
-    fn of(subject: &Subject, group: &Group) -> Result<Self, Error> {
-        let mut reach = vec![0; group.hull.rank()];
-        let mut fields = BTreeMap::new();
-        for apply in &group.applies {
-            let mut own = vec![0; reach.len()];
-            for read in footprint::of_pieces(subject.program, &apply.pieces)? {
-                let ends = read.reach.lower.iter().zip(&read.reach.upper);
-                for (own, (lower, upper)) in own.iter_mut().zip(ends) {
-                    *own = (*own).max(-lower).max(*upper);
-                }
-                fields.entry(read.field).or_insert(1);
-            }
-            let planes = 2 * own.first().copied().unwrap_or(0) + 2;
-            fields.extend(apply.updates.iter().map(|field| (*field, planes)));
-            for (all, own) in reach.iter_mut().zip(own) {
-                *all += own;
-            }
-        }
-        let mut bytes = 0;
-        for (field, planes) in fields {
-            bytes += planes * bytes_of(subject.program.field(field)?.element);
-        }
-        Ok(Self { bytes, reach })
-    }
-}
-
 /// The shape of a tile.
-pub fn shape(_: &Subject, group: &Group) -> Result<Shape, Error> {
-    let tile: &[i64] = match group.hull.rank() {
-        1 => &[8192],
-        2 => &[512, ROW],
-        _ => &[128, 64, 256],
-    };
-    Ok(Shape { tile: tile.to_vec(), per_thread: vec![1; tile.len()] })
+pub fn shape(subject: &Subject, group: &Group) -> Result<Shape, Error> {
+    let tile = model::tile(&work(subject, group)?, processor(subject));
+    Ok(Shape { per_thread: vec![1; tile.len()], tile })
 }
 
 /// Steps of a launch.
 pub fn pyramid_height(subject: &Subject, group: &Group, schedule: &Schedule) -> Result<i64, Error> {
-    let processor = subject.processor.unwrap_or(Processor::named(16));
-    let state = State::of(subject, group)?;
-    let cells = schedule.tile.iter().skip(1).fold(1_i64, |all, cells| all.saturating_mul(*cells));
-    let step = match schedule.tile.len() {
-        1 => 1,
-        _ => cells.saturating_mul(state.bytes),
+    Ok(model::height(&work(subject, group)?, processor(subject), &schedule.tile).1)
+}
+
+fn processor(subject: &Subject) -> Processor {
+    subject.processor.unwrap_or(Processor::named(16))
+}
+
+/// What a group does in a step.
+fn work(subject: &Subject, group: &Group) -> Result<Work, Error> {
+    let rank = group.hull.rank();
+    let hull = &group.hull;
+    let end = |map: AffineMap, dimension| {
+        let end = map.result(dimension).ok().filter(|end| end.is_constant())?;
+        Some(end.constant_value())
     };
-    let cache = i64::try_from(processor.l2).unwrap_or(i64::MAX);
-    let held = (cache / step.max(1)).max(1);
-    // Of the narrowest side an eighth at most is computed twice.
-    let sides = schedule.tile.iter().zip(&state.reach);
-    let narrow = sides.map(|(cells, reach)| cells / (16 * reach.max(&1))).min().unwrap_or(1);
-    Ok(held.min(narrow).clamp(1, MOST_STEPS))
+    let extent = |dimension| {
+        let (first, last) = (end(hull.lower, dimension)?, end(hull.upper, dimension)?);
+        Some(last - first + 1)
+    };
+    let mut work = Work {
+        extents: (0..rank).map(extent).collect(),
+        reach: vec![0; rank],
+        code: 0.0,
+        lanes: i64::MAX,
+        slab: slab(rank),
+        read: 0,
+        written: 0,
+        rows: 0.0,
+        state: 0,
+        windows: 0,
+        copies: 0,
+    };
+    let bytes = |field: &str| Ok::<_, Error>(bytes_of(subject.program.field(field)?.element));
+    let updated: BTreeSet<&str> =
+        group.applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+    let mut read = BTreeSet::new();
+    for apply in &group.applies {
+        let mut own = vec![[0, 0]; rank];
+        let mut fields = BTreeSet::new();
+        for reach in footprint::of_pieces(subject.program, &apply.pieces)? {
+            let ends = reach.reach.lower.iter().zip(&reach.reach.upper);
+            for (own, (lower, upper)) in own.iter_mut().zip(ends) {
+                *own = [own[0].max(-lower), own[1].max(*upper)];
+            }
+            fields.insert(reach.field);
+        }
+        for field in &fields {
+            work.state += bytes(field)?;
+        }
+        read.extend(fields.into_iter().filter(|field| !group.transfers.fresh.contains(field)));
+        let [before, behind] = own.first().copied().unwrap_or_default();
+        let needed = if streams(rank) { before + behind + work.slab } else { 1 };
+        let needed = needed.max(1).cast_unsigned().next_power_of_two().cast_signed();
+        for field in &apply.updates {
+            work.rows += 2.0 * bytes(field)? as f64;
+            work.state += 2 * bytes(field)?;
+            work.windows += needed * bytes(field)?;
+        }
+        for (all, own) in work.reach.iter_mut().zip(own) {
+            *all += own[0] + own[1];
+        }
+        let ([code, rows], lanes) = code(subject, apply)?;
+        work.code += code;
+        work.rows += rows;
+        work.lanes = work.lanes.min(lanes);
+    }
+    let ahead = work.reach.first().copied().unwrap_or(0);
+    for field in read {
+        work.read += bytes(field)?;
+        if rank < 3 {
+            continue;
+        }
+        // A copied plane stays until the last step has read it.
+        let planes = if updated.contains(field) { ahead + work.slab } else { work.slab };
+        work.copies += planes.cast_unsigned().next_power_of_two().cast_signed() * bytes(field)?;
+        if !updated.contains(field) {
+            work.windows += (ahead + 1) / 2 * bytes(field)?;
+        }
+    }
+    for field in updated.intersection(&group.transfers.stored) {
+        work.written += bytes(field)?;
+    }
+    Ok(work)
+}
+
+/// Cycles and bytes of rows of an apply for a cell, and the lanes of its vectors.
+fn code(subject: &Subject, apply: &Apply) -> Result<([f64; 2], i64), Error> {
+    let (mut most, mut lanes) = ([0.0; 2], i64::MAX);
+    for piece in &apply.pieces {
+        let function = stencil::function(subject.module, piece.function)?;
+        let mut widest = 1;
+        let reads = footprint::of_pieces(subject.program, std::slice::from_ref(piece))?;
+        for read in &reads {
+            widest = widest.max(bytes_of(subject.program.field(read.field)?.element));
+        }
+        for field in &apply.updates {
+            widest = widest.max(bytes_of(subject.program.field(field)?.element));
+        }
+        let own = (i64::from(subject.vector_bytes()) / widest).max(1);
+        let own_cost = if lanes::is_lanewise(function) && own > 1 {
+            let registers = subject.vector_registers();
+            let (_, cost) = reads::way(subject.program, function, (own, registers))?;
+            [cost.cycles / own as f64, cost.lines * LINE as f64 / own as f64]
+        } else {
+            [mlir::walk(function).len() as f64, reads.len() as f64 * widest as f64]
+        };
+        most = [f64::max(most[0], own_cost[0]), f64::max(most[1], own_cost[1])];
+        lanes = lanes.min(own);
+    }
+    Ok((most, lanes))
 }
