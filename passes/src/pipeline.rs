@@ -148,3 +148,19 @@ pub fn nvvm(index_width: u32) -> Vec<Step> {
         Step::ours(LoadConstants),
     ]
 }
+
+/// From the gpu level to ROCDL in the LLVM dialect, for a GPU of AMD's; `index_width` is 32 or 64
+/// bits. The order is that of [`nvvm`].
+pub fn rocdl(arch: &str, index_width: u32) -> Vec<Step> {
+    vec![
+        Step::upstream(format!(
+            "gpu.module(expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,\
+             convert-gpu-to-rocdl{{chipset={arch} index-bitwidth={index_width} \
+             use-bare-ptr-memref-call-conv=1 runtime=HIP}})"
+        )),
+        Step::upstream("convert-vector-to-llvm"),
+        Step::upstream(format!("finalize-memref-to-llvm{{index-bitwidth={index_width}}}")),
+        Step::ours(AnnotateLoops),
+        Step::upstream("gpu.module(canonicalize,cse,reconcile-unrealized-casts)"),
+    ]
+}

@@ -6,8 +6,8 @@
 mod catalog;
 
 pub use catalog::{
-    A40, A100, B200, COMPUTE_7, COMPUTE_8, COMPUTE_11, DEVICES, H100, H200, L40S, LEAST, RTX_5090,
-    SECTOR, WARP, WIDEST_ACCESS,
+    A40, A100, B200, COMPUTE_7, COMPUTE_8, COMPUTE_11, DEVICES, H100, H200, L40S, LEAST, MI300X,
+    RTX_5090, SECTOR, WARP, WIDEST_ACCESS,
 };
 use serde::Serialize;
 use thiserror::Error;
@@ -154,6 +154,11 @@ pub fn device_named(name: &str) -> Option<&'static Device> {
 }
 
 impl Device {
+    /// Whether its code is PTX, as that of NVIDIA's devices is.
+    pub fn has_ptx(&self) -> bool {
+        !self.target.starts_with("gfx")
+    }
+
     /// Whether code for an architecture, or for a variant of it (`sm_90a`), is for this device.
     pub fn runs(&self, arch: &str) -> bool {
         self.target == plain(arch)
@@ -193,6 +198,7 @@ mod tests {
             ("sm_90a", "NVIDIA H200"),
             ("sm_100", "NVIDIA B200"),
             ("sm_120", "NVIDIA GeForce RTX 5090"),
+            ("gfx942", "AMD Instinct MI300X"),
         ] {
             assert_eq!(device_of(target).map(|device| device.name), Some(name));
             assert_eq!(for_arch(target).name, name);
@@ -204,7 +210,7 @@ mod tests {
             assert_eq!(described(name).map(|device| device.name), Ok(H100.name));
         }
         let message = described("H800").map_err(|error| error.to_string()).unwrap_err();
-        assert!(message.ends_with("there are H200, A100, A40, L40S, H100, B200, RTX5090"));
+        assert!(message.ends_with("there are H200, A100, A40, L40S, H100, B200, RTX5090, MI300X"));
     }
 
     #[test]
@@ -242,6 +248,7 @@ mod tests {
             (H100, 67.0, Some(34.0)),
             (B200, 75.0, Some(37.0)),
             (RTX_5090, 104.8, None),
+            (MI300X, 163.4, Some(81.7)),
         ] {
             let is = |rate: f64, stated: f64| (2e-12 * rate / stated - 1.0).abs() < 0.02;
             assert!(is(device.fma_f32, single), "{}", device.name);

@@ -82,7 +82,12 @@ impl Target {
 
 /// Whether an architecture is that of a GPU. All others are processors.
 pub fn is_gpu(arch: &str) -> bool {
-    arch.starts_with("sm_")
+    arch.starts_with("sm_") || is_amd_gpu(arch)
+}
+
+/// Whether an architecture is that of a GPU of AMD's.
+pub fn is_amd_gpu(arch: &str) -> bool {
+    arch.starts_with("gfx")
 }
 
 /// Whether a name is `sm_`, a number of two or three digits, and at most one letter; or the name of

@@ -4,12 +4,13 @@
 //! Needs: a module after [`crate::pipeline::nvvm`]. Guarantees: PTX without unresolved symbols.
 //! Declines: a math function that only libdevice has, when there is no libdevice.
 
+use super::ir::{EXACT_MATH, internal, link, parse};
 use super::parts;
 use crate::target::{Arithmetic, Target};
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context as LlvmContext;
 use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::module::{Linkage, Module as LlvmModule};
+use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine,
@@ -191,10 +192,6 @@ fn promise_defined(llvm: &LlvmContext, module: &LlvmModule) {
     }
 }
 
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::internal(format!("LLVM: {error}"))
-}
-
 /// Gives what a part has of the libraries, and its shared memory, names that no other part has.
 fn tell_apart(module: &LlvmModule, library: &[CString], number: usize) {
     let shared = AddressSpace::from(parts::SHARED_MEMORY);
@@ -246,11 +243,6 @@ fn side_by_side<R: Send>(
     });
     done.sort_by_key(|(number, _)| *number);
     done.into_iter().map(|(_, result)| result).collect()
-}
-
-fn parse<'l>(llvm: &'l LlvmContext, text: &str, name: &str) -> Result<LlvmModule<'l>, Error> {
-    let buffer = MemoryBuffer::create_from_memory_range_copy(format!("{text}\0").as_bytes(), name);
-    llvm.create_module_from_ir(buffer).map_err(internal)
 }
 
 /// PTX has letters, digits, `_` and `$` in a name; LLVM ends the process at another.
@@ -308,7 +300,7 @@ fn resolve_math<'l>(
     if unresolved(module).is_empty() {
         return Ok(Vec::new());
     }
-    let mut exact = include_str!("exact_math.ll").to_owned();
+    let mut exact = EXACT_MATH.to_owned();
     if arithmetic.fast_math {
         // There is no approximate root of f64 that is good enough.
         exact = exact.replace("call float @llvm.sqrt", "call fast float @llvm.sqrt");
@@ -348,26 +340,6 @@ fn source_name<'n>(module: &LlvmModule, name: &'n str) -> &'n str {
         .is_some_and(|ty| ty.is_float_type() && ty.into_float_type().get_bit_width() == 32);
     let name = name.trim_start_matches("__nv_");
     if is_float { name.strip_suffix('f').unwrap_or(name) } else { name }
-}
-
-fn link<'l>(
-    module: &LlvmModule<'l>,
-    library: LlvmModule<'l>,
-    machine: &TargetMachine,
-) -> Result<Vec<CString>, Error> {
-    library.set_triple(&machine.get_triple());
-    library.set_data_layout(&machine.get_target_data().get_data_layout());
-    let functions = library.get_functions().filter(|function| function.count_basic_blocks() > 0);
-    let mut names: Vec<_> = functions.map(|function| function.get_name().to_owned()).collect();
-    let tables: Vec<_> = library.get_globals().map(|table| table.get_name().to_owned()).collect();
-    module.link_in_module(library).map_err(internal)?;
-    for name in &names {
-        if let Some(function) = name.to_str().ok().and_then(|name| module.get_function(name)) {
-            function.set_linkage(Linkage::Internal);
-        }
-    }
-    names.extend(tables);
-    Ok(names)
 }
 
 /// Functions that are called but have neither a body nor a meaning to LLVM.

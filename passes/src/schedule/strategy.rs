@@ -57,6 +57,12 @@ pub trait Strategy: Sync {
         false
     }
 
+    /// Whether its kernels need no more than blocks, barriers and shared memory, which GPUs of all
+    /// vendors have, and neither warps of 32 lanes nor flags.
+    fn is_for_all_gpus(&self) -> bool {
+        false
+    }
+
     /// Whether it takes functions that read values of their own sweep, and no others.
     fn sweeps(&self) -> bool {
         false

@@ -28,10 +28,14 @@ pub const ALL: &[&dyn Strategy] = &[
     &rows::Rows,
 ];
 
-/// The strategies for the target of a module: for a processor, or for a GPU.
+/// The strategies for the target of a module: for a processor, for a GPU of NVIDIA's, or for one of
+/// another vendor.
 pub fn of_target(subject: &Subject) -> impl Iterator<Item = &'static dyn Strategy> + use<> {
-    let processor = subject.processor.is_some();
-    ALL.iter().copied().filter(move |strategy| strategy.is_for_processors() == processor)
+    let (processor, ptx) = (subject.processor.is_some(), subject.device.has_ptx());
+    ALL.iter().copied().filter(move |strategy| match processor {
+        true => strategy.is_for_processors(),
+        false => !strategy.is_for_processors() && (ptx || strategy.is_for_all_gpus()),
+    })
 }
 
 /// The strategy where nothing is asked for. It takes grids of any rank.
@@ -44,12 +48,18 @@ pub fn usual(subject: &Subject) -> &'static dyn Strategy {
 /// # Errors
 /// A decline, with the strategies that there are.
 pub fn check_target(subject: &Subject, strategy: &dyn Strategy) -> Result<(), Error> {
-    if strategy.is_for_processors() == subject.processor.is_some() {
+    if of_target(subject).any(|other| other.name() == strategy.name()) {
         return Ok(());
     }
-    let (own, target) = match strategy.is_for_processors() {
-        true => ("processors", "GPUs"),
-        false => ("GPUs", "processors"),
+    let own = match (strategy.is_for_processors(), strategy.is_for_all_gpus()) {
+        (true, _) => "processors",
+        (false, true) => "GPUs",
+        (false, false) => "NVIDIA's GPUs",
+    };
+    let target = match (subject.processor, subject.device.has_ptx()) {
+        (Some(_), _) => "processors",
+        (None, true) => "NVIDIA's GPUs",
+        (None, false) => "AMD's GPUs",
     };
     let others = list(of_target(subject).map(|other| other.name()), "or");
     let name = strategy.name();

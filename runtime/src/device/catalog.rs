@@ -44,7 +44,7 @@ pub const WIDEST_ACCESS: u32 = 16;
 pub const SECTOR: u32 = 32;
 
 /// Every device that is described. The first of an architecture stands for it.
-pub const DEVICES: &[Device] = &[H200, A100, A40, L40S, H100, B200, RTX_5090];
+pub const DEVICES: &[Device] = &[H200, A100, A40, L40S, H100, B200, RTX_5090, MI300X];
 
 /// NVIDIA H200.
 pub const H200: Device = Device {
@@ -221,6 +221,32 @@ pub const RTX_5090: Device = Device {
     shared_per_block: 99 * 1024,
     source: "SMs, clock, memory, its bandwidth and L2: NVIDIA RTX Blackwell GPU Architecture \
              (whitepaper); copy rate: that bandwidth by the ratio of an H200",
+    ..H200
+};
+
+/// AMD Instinct MI300X. What else is a streaming multiprocessor is a compute unit here, and a warp
+/// is a wave of 64 lanes, which the models do not know yet.
+pub const MI300X: Device = Device {
+    name: "AMD Instinct MI300X",
+    short: "MI300X",
+    target: "gfx942",
+    multiprocessors: 304,
+    clock: 2.1e9,
+    memory: 192_000_000_000,
+    l2: 32 << 20,
+    copy_bandwidth: copied(5.3e12),
+    fma_f32: lanes(304, 2.1e9, 128),
+    fma_f64: lanes(304, 2.1e9, 64),
+    registers: 131_072,
+    shared_per_multiprocessor: 64 * 1024,
+    shared_per_block: 64 * 1024,
+    static_shared_per_block: 64 * 1024,
+    shared_reserved: 0,
+    source: "compute units, clock, memory, its bandwidth and rates: MI300X data sheet; registers, \
+             shared memory (LDS) and L2 (4 MB of each of eight dies): AMD CDNA 3 Architecture \
+             (whitepaper); threads and blocks of a unit: HIP documentation, hardware features; \
+             copy rate: that bandwidth by the ratio of an H200; all clocks: those of an H200, \
+             unmeasured",
     ..H200
 };
 

@@ -31,6 +31,10 @@ impl Strategy for Block {
         Box::new(lower_block::LowerBlock::default())
     }
 
+    fn is_for_all_gpus(&self) -> bool {
+        true
+    }
+
     /// Loops over the cells of a thread, barriers and two versions of the body.
     fn copies(&self, _: &[i64]) -> i64 {
         4

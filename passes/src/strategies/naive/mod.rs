@@ -36,6 +36,10 @@ impl Strategy for Naive {
         Box::new(lower_naive::LowerNaive::default())
     }
 
+    fn is_for_all_gpus(&self) -> bool {
+        true
+    }
+
     fn fuses_steps(&self) -> bool {
         false
     }

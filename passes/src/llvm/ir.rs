@@ -1,0 +1,48 @@
+//! What is done alike to LLVM IR of GPUs, whoever makes them.
+
+use inkwell::context::Context as LlvmContext;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::{Linkage, Module as LlvmModule};
+use inkwell::targets::TargetMachine;
+use std::ffi::CString;
+use stencil_dialects::error::Error;
+
+/// The math functions that a device computes exactly, under the names of libdevice.
+pub(super) const EXACT_MATH: &str = include_str!("exact_math.ll");
+
+/// A fault of LLVM's.
+pub(super) fn internal(error: impl std::fmt::Display) -> Error {
+    Error::internal(format!("LLVM: {error}"))
+}
+
+/// Reads LLVM IR.
+pub(super) fn parse<'l>(
+    llvm: &'l LlvmContext,
+    text: &str,
+    name: &str,
+) -> Result<LlvmModule<'l>, Error> {
+    let buffer = MemoryBuffer::create_from_memory_range_copy(format!("{text}\0").as_bytes(), name);
+    llvm.create_module_from_ir(buffer).map_err(internal)
+}
+
+/// Links a library into a module, where its functions become internal. The result is the names of
+/// what was linked.
+pub(super) fn link<'l>(
+    module: &LlvmModule<'l>,
+    library: LlvmModule<'l>,
+    machine: &TargetMachine,
+) -> Result<Vec<CString>, Error> {
+    library.set_triple(&machine.get_triple());
+    library.set_data_layout(&machine.get_target_data().get_data_layout());
+    let functions = library.get_functions().filter(|function| function.count_basic_blocks() > 0);
+    let mut names: Vec<_> = functions.map(|function| function.get_name().to_owned()).collect();
+    let tables: Vec<_> = library.get_globals().map(|table| table.get_name().to_owned()).collect();
+    module.link_in_module(library).map_err(internal)?;
+    for name in &names {
+        if let Some(function) = name.to_str().ok().and_then(|name| module.get_function(name)) {
+            function.set_linkage(Linkage::Internal);
+        }
+    }
+    names.extend(tables);
+    Ok(names)
+}
