@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Arithmetic, Choice, Config, Failure, Lowering, Options, Session, Source, architectures,
-    processors, toolchain,
+    AMD_ARCHITECTURES, Arithmetic, Choice, Config, Failure, Lowering, Options, Session, Source,
+    architectures, processors, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
@@ -251,7 +251,7 @@ pub(crate) struct CommonArgs {
 
 /// The architectures of GPUs, and the processors.
 fn all_architectures() -> Vec<&'static str> {
-    architectures().into_iter().chain(processors()).collect()
+    architectures().into_iter().chain(AMD_ARCHITECTURES).chain(processors()).collect()
 }
 
 /// For two files, says that one is expected; clap takes the second one for a command.

@@ -32,11 +32,19 @@ pub(crate) fn execute(
     let session = common.session(&source)?;
     let reported = args.report || args.report_json.is_some() || args.roofline.is_some();
     let processor = session.options().processor().is_some();
-    if reported && processor {
+    let target = session.options().target()?;
+    if reported && (processor || !target.device.has_ptx()) {
         return Err(Failure::user(
-            "--report, --report-json and --roofline describe code for GPUs; leave them out for a \
-             processor",
+            "--report, --report-json and --roofline describe code for NVIDIA's GPUs; leave them \
+             out for other targets",
         ));
+    }
+    let needs_more = emitted.iter().any(|emit| matches!(emit, Emit::C | Emit::Object));
+    if needs_more && !target.device.has_ptx() {
+        let arch = target.arch;
+        return Err(Failure::user(format!(
+            "there are no object files and C functions for {arch}, a GPU of AMD's; take asm or llvm"
+        )));
     }
     let mut kept: Vec<Level> = places.iter().map(|(emit, _)| emit.level()).collect();
     if reported || c_stem.is_some() {

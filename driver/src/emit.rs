@@ -2,7 +2,7 @@
 
 use crate::cli::{CommonArgs, CompileArgs};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use stencil_compiler::{Level, processors};
+use stencil_compiler::{AMD_ARCHITECTURES, Level, processors};
 
 /// What a compile writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,8 @@ impl CompileArgs {
         let arch = common.arch.as_deref();
         let is_processor = arch.is_some_and(|arch| processors().contains(&arch));
         if all.is_empty() {
-            all.push(Emit::Level(if is_processor { Level::Asm } else { Level::Ptx }));
+            let other = is_processor || arch.is_some_and(|arch| AMD_ARCHITECTURES.contains(&arch));
+            all.push(Emit::Level(if other { Level::Asm } else { Level::Ptx }));
         }
         if is_processor && all.contains(&Emit::C) && !all.contains(&Emit::Object) {
             all.push(Emit::Object);

@@ -66,7 +66,7 @@ impl Level {
             Self::Nvvm => "Kernels in the LLVM and NVVM dialects",
             Self::Llvm => "Optimised LLVM IR",
             Self::Ptx => "PTX",
-            Self::Asm => "Assembly of a processor",
+            Self::Asm => "Assembly of a processor or of a GPU of AMD's",
             Self::Plan => "The launch plan, JSON",
         }
     }

@@ -51,6 +51,7 @@ pub use stencil_dialects::tiled::Choice;
 pub use stencil_frontend::diagnostics::Look;
 pub use stencil_frontend::sl;
 pub use stencil_frontend::source::Source;
+pub use stencil_passes::llvm::emit_amdgpu::ARCHITECTURES as AMD_ARCHITECTURES;
 pub use stencil_passes::llvm::emit_object::processors;
 pub use stencil_passes::llvm::emit_ptx::architectures;
 pub use stencil_passes::pipeline::Config;

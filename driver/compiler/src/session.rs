@@ -304,9 +304,19 @@ impl Session {
         if compilation.processor().is_some() {
             return for_processor(compilation, levels, compiled);
         }
+        if let Some(arch) = compilation.other_gpu() {
+            refuse_ptx(levels, &format!("{arch} is a GPU of AMD's"))?;
+            if levels.contains(&Level::Llvm) || levels.contains(&Level::Asm) {
+                let assembly = compilation.assembly()?;
+                compiled.keep(Level::Llvm, levels, || assembly.llvm.clone());
+                compiled.keep(Level::Asm, levels, || assembly.text.clone());
+            }
+            return Ok(());
+        }
         if levels.contains(&Level::Asm) {
             return Err(Failure::user(
-                "assembly and object files are for processors; add --arch native, or take ptx",
+                "assembly and object files are for processors and AMD's GPUs; add --arch native, \
+                 or take ptx",
             ));
         }
         let code = [Level::Llvm, Level::Ptx].iter().any(|level| levels.contains(level));
@@ -384,12 +394,7 @@ fn for_processor(
     compiled: &mut Compiled,
 ) -> Result<(), Failure> {
     let arch = compilation.processor().unwrap_or_default();
-    if let Some(level) = levels.iter().find(|level| [Level::Nvvm, Level::Ptx].contains(level)) {
-        return Err(Failure::user(format!(
-            "the level {} is that of GPUs, and {arch} is a processor; take llvm or asm",
-            level.name()
-        )));
-    }
+    refuse_ptx(levels, &format!("{arch} is a processor"))?;
     if levels.contains(&Level::Llvm) || levels.contains(&Level::Asm) {
         let plan = compilation.plan()?;
         let object = compilation.object(&plan)?;
@@ -398,6 +403,17 @@ fn for_processor(
         compiled.object = Some(object);
     }
     Ok(())
+}
+
+/// Refuses the levels that NVIDIA's GPUs alone have.
+fn refuse_ptx(levels: &[Level], target: &str) -> Result<(), Failure> {
+    match levels.iter().find(|level| [Level::Nvvm, Level::Ptx].contains(level)) {
+        Some(level) => Err(Failure::user(format!(
+            "the level {} is that of NVIDIA's GPUs, and {target}; take llvm or asm",
+            level.name()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn syntax_tree(source: &Source) -> Result<String, Failure> {

@@ -20,6 +20,7 @@ use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
 use stencil_passes::affine::lower_affine_nest;
 use stencil_passes::launch_plan;
+use stencil_passes::llvm::emit_amdgpu::{self, Assembly};
 use stencil_passes::llvm::emit_object::{self, Object};
 use stencil_passes::llvm::emit_ptx::{self, Code};
 use stencil_passes::pass::Step;
@@ -46,8 +47,8 @@ pub struct Compilation<'c, 's> {
     control: Control<'s>,
     /// Whether the module was made from a function of affine loops.
     nest: bool,
-    /// The architecture that the module is for, where that is a processor.
-    processor: Option<String>,
+    /// What the module is for.
+    target: target::Target,
     /// The module at the level reached.
     pub module: Module<'c>,
     /// How long each pass and step took.
@@ -128,11 +129,11 @@ impl<'c, 's> Compilation<'c, 's> {
             nest::permit(context, function, options.arithmetic).map_err(in_source)?;
         }
         let nest = function.is_some();
-        let (processor, place) = (None, &source.name);
+        let (target, place) = (options.target()?, &source.name);
         let mut compilation =
-            Self { context, source, options, control, nest, processor, module, timing };
+            Self { context, source, options, control, nest, target, module, timing };
         compilation.record_target()?;
-        if compilation.processor.is_some() && options.config.choice.per_thread.is_some() {
+        if compilation.processor().is_some() && options.config.choice.per_thread.is_some() {
             return Err(Failure::user(format!(
                 "{place}: cells per thread are for GPUs, as a thread of a processor computes whole \
                  tiles; leave them out"
@@ -186,9 +187,8 @@ impl<'c, 's> Compilation<'c, 's> {
             }
             Some(_) => {}
         }
-        let target = target::Target::of(&self.module)
+        self.target = target::Target::of(&self.module)
             .map_err(|error| Failure::in_source(&error, self.source))?;
-        self.processor = target.processor.map(|_| target.arch);
         Ok(())
     }
 
@@ -226,7 +226,13 @@ impl<'c, 's> Compilation<'c, 's> {
 
     /// The architecture that the module is for, where that is a processor.
     pub(crate) fn processor(&self) -> Option<&str> {
-        self.processor.as_deref()
+        self.target.processor.map(|_| self.target.arch.as_str())
+    }
+
+    /// The architecture that the module is for, where that is a GPU without PTX.
+    pub(crate) fn other_gpu(&self) -> Option<&str> {
+        let is_other = self.target.processor.is_none() && !self.target.device.has_ptx();
+        is_other.then_some(self.target.arch.as_str())
     }
 
     /// Whether the module was made from a function of affine loops.
@@ -283,7 +289,7 @@ impl<'c, 's> Compilation<'c, 's> {
     /// # Errors
     /// When a lowering declines its kernel.
     pub fn lower(&mut self) -> Result<(), Failure> {
-        match (self.nest, &self.processor) {
+        match (self.nest, self.processor()) {
             (true, None) => self.run(&pipeline::nest_gpu(&self.options.config)),
             (false, None) => self.run(&pipeline::gpu()),
             (false, Some(_)) => self.run(&pipeline::host()),
@@ -344,6 +350,20 @@ impl<'c, 's> Compilation<'c, 's> {
             .map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-object".to_owned(), start.elapsed()));
         object
+    }
+
+    /// Assembly of the lowered kernels, for a GPU without PTX.
+    ///
+    /// # Errors
+    /// When a conversion fails.
+    pub fn assembly(&mut self) -> Result<Assembly, Failure> {
+        self.run(&pipeline::rocdl(&self.target.arch, tiled::index_width(&self.module)))?;
+        self.control.check()?;
+        let start = Instant::now();
+        let assembly = emit_amdgpu::emit(self.context, &self.module)
+            .map_err(|error| Failure::in_source(&error, self.source));
+        self.timing.push(("emit-amdgpu".to_owned(), start.elapsed()));
+        assembly
     }
 
     /// LLVM IR of compiled code.

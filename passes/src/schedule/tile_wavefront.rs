@@ -156,5 +156,11 @@ fn shape<'c>(
             Err(error) => return Err(error),
         }
     }
-    Err(declined.unwrap_or_else(|| Error::internal("no strategy takes sweeps")))
+    Err(declined.unwrap_or_else(|| {
+        Error::declined(
+            Decline::Target,
+            "the target has no strategy for functions that read values of their own sweep; compile \
+             for NVIDIA's GPUs or for a processor",
+        )
+    }))
 }

@@ -68,6 +68,51 @@ fn all_programs_point_by_point_and_in_blocks() {
     }
 }
 
+/// Assembly for GPUs of AMD's is complete: LLVM's assembler makes objects of it that lack nothing.
+#[test]
+fn all_programs_for_gpus_of_amd() {
+    let scratch = Scratch::new();
+    for path in files("programs", "stencil") {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let file = format!("{name}.stencil");
+        scratch.copy(&format!("programs/{file}"));
+        for strategy in ["naive", "block"] {
+            let mut arguments = vec![&file, "--arch=gfx942", "--strategy", strategy, "-o", "out.s"];
+            if strategy == "block" {
+                // A unit has 64 KB of shared memory.
+                arguments.extend(["--pyramid-height", "1", "--tile", small_tile(&name)]);
+            }
+            let outcome = scratch.run("stencilc", &arguments);
+            if scratch.sweeps(&name) {
+                assert_eq!(outcome.code, Some(1), "{name}: {}", outcome.stderr);
+                continue;
+            }
+            assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""), "{name}, {strategy}");
+            let outcome = scratch.shell(
+                "llvm-mc-22 --triple=amdgcn-amd-amdhsa --mcpu=gfx942 --filetype=obj out.s -o out.o \
+                 && llvm-nm-22 --undefined-only out.o",
+            );
+            assert_eq!(
+                (outcome.code, &*outcome.stdout, &*outcome.stderr),
+                (Some(0), "", ""),
+                "{name}, {strategy}"
+            );
+        }
+    }
+}
+
+/// A tile that fits in 64 KB for every program.
+fn small_tile(program: &str) -> &'static str {
+    let text = std::fs::read_to_string(root().join(format!("programs/{program}.stencil")));
+    let text = text.unwrap_or_else(|error| panic!("{program}: {error}"));
+    let grid = text.lines().find(|line| line.starts_with("grid")).unwrap_or_default();
+    match grid.matches("..").count() {
+        1 => "64",
+        2 => "16,32",
+        _ => "2,4,16",
+    }
+}
+
 #[test]
 fn all_nests() {
     let scratch = Scratch::new();
