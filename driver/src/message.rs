@@ -4,7 +4,8 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write, stderr};
 use std::process::ExitCode;
-use stencil_compiler::{Class, Failure, Look, shortened};
+use stencil_compiler::{Class, Failure, Look};
+use stencil_runtime::message::shortened;
 use stencil_runtime::standard_output;
 
 /// Writes to standard error, as far as that is possible.

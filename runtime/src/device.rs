@@ -21,6 +21,8 @@ pub struct Device {
     pub short: &'static str,
     /// The architecture for which PTX is made.
     pub target: &'static str,
+    /// Lanes that execute an instruction together: a warp, or a wave.
+    pub warp: u32,
     /// Streaming multiprocessors (SMs).
     pub multiprocessors: u32,
     /// Highest clock of the SMs in Hz.

@@ -63,6 +63,7 @@ pub mod input;
 pub mod launch;
 pub mod layout;
 pub mod memory;
+pub mod message;
 pub mod model;
 pub mod npy;
 pub mod number;

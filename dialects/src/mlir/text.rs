@@ -11,8 +11,13 @@ use applies::Applies;
 /// at each; with 2 MiB of stack it overflows between 600 and 1,000 regions.
 pub const MAX_NESTING: usize = 400;
 
+/// Numbers of a vector. MLIR makes a list of them for some operations, and ends the process where
+/// there is no memory for it.
+pub const MAX_VECTOR: u64 = 1 << 20;
+
 /// Refuses text at which MLIR crashes or never ends: too many levels of brackets or operators,
-/// aliases that stand for too much, `affine.apply` of too many others, and `array<index: ...>`.
+/// aliases that stand for too much, `affine.apply` of too many others, vectors of too many numbers,
+/// and `array<index: ...>`.
 pub fn check(text: &str, name: &str) -> Result<(), Error> {
     let mut levels = 0_usize;
     // Operators of the expression so far, and of those around the open brackets.
@@ -23,6 +28,8 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
     let mut tokens = Tokens::new(text).peekable();
     let place = |(line, column)| Place { file: name.to_owned(), line, column };
     let mut at = (1, 1);
+    // The two tokens before.
+    let mut before = ["", ""];
     while let Some(token) = tokens.next() {
         let kind = token.kind;
         at = (token.line, token.column);
@@ -30,6 +37,10 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
         if let Err(message) = applies.next(&token) {
             return error(message);
         }
+        if before == ["vector", "<"] && !is_short_vector(token.text) {
+            return error(format!("a vector has at most {MAX_VECTOR} numbers; use a memref"));
+        }
+        before = [before[1], token.text];
         let outermost = around.is_empty();
         match kind {
             Kind::Open => {
@@ -205,6 +216,18 @@ impl<'t> Iterator for Tokens<'t> {
     }
 }
 
+/// Whether the extents of a vector's shape, as in `4x8xf32`, make at most [`MAX_VECTOR`] numbers.
+fn is_short_vector(shape: &str) -> bool {
+    let mut numbers = 1_u64;
+    for extent in shape.split('x') {
+        if extent.starts_with(|letter: char| !letter.is_ascii_digit()) {
+            break; // The type of the numbers.
+        }
+        numbers = numbers.saturating_mul(extent.parse().unwrap_or(u64::MAX));
+    }
+    numbers <= MAX_VECTOR
+}
+
 fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
@@ -263,6 +286,19 @@ mod tests {
         assert_eq!(fault(&"(d0 - 1 >= 0) ".repeat(many)), None);
         // What stands behind a string or a comment does count.
         assert!(fault(&format!("\"[\" // [\n{}", "[".repeat(many))).is_some());
+    }
+
+    #[test]
+    fn vectors_of_too_many_numbers_are_refused() {
+        for short in ["4xf32", "1024x1024xf32", "f32", "0x5000000xi8", "[4]xf32"] {
+            assert_eq!(fault(&format!("vector<{short}>")), None, "{short}");
+        }
+        for long in ["1048577xf32", "1024x1025xf32", "99999999999999999999xf32"] {
+            let found = fault(&format!("x : vector< {long}>"));
+            let message = "a vector has at most 1048576 numbers; use a memref".to_owned();
+            assert_eq!(found, Some((1, 13, message)), "{long}");
+        }
+        assert_eq!(fault("memref<5000000000xf32>"), None);
     }
 
     #[test]

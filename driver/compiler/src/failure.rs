@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use stencil_dialects::error::{Decline, Error, Fault, Place};
 use stencil_frontend::diagnostics::{self, Diagnostic, Look};
 use stencil_frontend::source::{Source, Span};
+use stencil_runtime::message::shortened;
 
 /// Whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,25 +180,6 @@ impl Display for Failure {
     }
 }
 
-/// Letters of a line of a message that are shown. Messages quote inputs, which may be of any
-/// length.
-const MOST_LETTERS: usize = 400;
-
-/// A text whose long lines have lost their middle.
-pub fn shortened(text: &str) -> String {
-    let short = |line: &str| {
-        let letters = line.chars().count();
-        if letters <= MOST_LETTERS {
-            return line.to_owned();
-        }
-        let half = MOST_LETTERS / 2;
-        let head: String = line.chars().take(half).collect();
-        let tail: String = line.chars().skip(letters - half).collect();
-        format!("{head} [{} letters more] {tail}", letters - 2 * half)
-    };
-    text.split('\n').map(short).collect::<Vec<_>>().join("\n")
-}
-
 /// The word at a place of the source.
 fn span(place: &Place, source: &Source) -> Option<Span> {
     if place.file != source.name || place.line == 0 {
@@ -254,15 +236,5 @@ mod tests {
         let failure = Failure::in_source(&error, &source);
         assert_eq!(failure.messages(), [message]);
         assert!(failure.to_string().contains("a.mlir:2:5"), "{failure}");
-    }
-
-    #[test]
-    fn long_lines_of_messages_lose_their_middle() {
-        let long = "x".repeat(1 << 20);
-        let failure = Failure::user(format!("'{long}' is no pass\nsee --help"));
-        let text = failure.to_string();
-        assert!(text.len() < 500, "{}", text.len());
-        assert!(text.starts_with("error: 'xx") && text.ends_with("is no pass\nsee --help"));
-        assert_eq!(shortened("short"), "short");
     }
 }

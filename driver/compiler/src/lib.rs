@@ -38,7 +38,7 @@ pub use check::{Checked, compare};
 pub use control::{Control, Pause, Pauses, Progress};
 pub use declarations::declarations;
 pub use executable::{Executable, Target};
-pub use failure::{Class, Failure, Message, shortened};
+pub use failure::{Class, Failure, Message};
 pub use level::Level;
 pub use outcome::{Ended, Outcome};
 pub use report::{KernelReport, Report};

@@ -8,6 +8,7 @@ use crate::level::Level;
 use crate::stages::{self, Compilation, Timing};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use stencil_dialects::stencil;
 use stencil_dialects::tiled::Choice;
 use stencil_frontend::ast::{ItemKind, TypeKind};
 use stencil_frontend::program::Program;
@@ -183,10 +184,20 @@ impl Session {
                 "a run on the processor takes the architecture of this machine, not {arch}; leave \
                  it out"
             ))),
-            (_, Some(arch), _) if !arch.starts_with("sm_") => Err(Failure::user(format!(
+            (_, Some(arch), _) if !stencil::is_gpu(arch) => Err(Failure::user(format!(
                 "the architecture {arch} is that of a processor; run on the target cpu, or leave \
                  it out"
             ))),
+            (Target::Cuda(_), ..) => {
+                let target = self.options.target()?;
+                target.device.has_ptx().then_some(()).ok_or_else(|| {
+                    let name = target.device.name;
+                    Failure::user(format!(
+                        "code for an {name} can't run here; run on the target sim, or take a GPU \
+                         of NVIDIA's"
+                    ))
+                })
+            }
             _ => Ok(()),
         }
     }

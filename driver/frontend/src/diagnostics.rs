@@ -97,7 +97,7 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// Findings and bytes that are shown; a file with more is no program yet.
-const MOST_SHOWN: usize = 100;
+pub(crate) const MOST_SHOWN: usize = 100;
 const MOST_BYTES: usize = 1 << 18;
 
 /// All findings as text, each with its source lines and carets, an empty line between two. Of very

@@ -200,8 +200,8 @@ impl<'a> Block<'a> {
                 Input::Block(axis) => pick(position, axis),
                 Input::BlockSize(axis) => pick(kernel.block, axis),
                 Input::GridSize(axis) => pick(self.environment.grid, axis),
-                Input::Lane => (lane % crate::traffic::WARP) as u64,
-                Input::Warp => (lane / crate::traffic::WARP) as u64,
+                Input::Lane => (lane % kernel.warp) as u64,
+                Input::Warp => (lane / kernel.warp) as u64,
             };
             self.registers[reg.index()][lane] = value;
         }

@@ -1,7 +1,5 @@
 //! Which threads of a block are active.
 
-use crate::traffic::WARP;
-
 const WORDS: usize = 16;
 
 /// A set of up to 1024 threads.
@@ -68,10 +66,10 @@ impl Mask {
         self.count == 0
     }
 
-    /// The active threads of a warp, as bits.
-    pub fn warp(&self, warp: usize) -> u32 {
-        let word = self.words.get(warp * WARP / 64).copied().unwrap_or(0);
-        (word >> (warp * WARP % 64)) as u32
+    /// The active threads of a warp of 32 or 64 lanes, as bits.
+    pub fn warp(&self, warp: usize, lanes: usize) -> u64 {
+        let word = self.words.get(warp * lanes / 64).copied().unwrap_or(0);
+        if lanes == 64 { word } else { u64::from((word >> (warp * lanes % 64)) as u32) }
     }
 
     /// The threads in order.
@@ -100,8 +98,8 @@ mod tests {
         let even = all.keep(|lane| lane % 2 == 0);
         assert_eq!((all.count(), even.count(), all.without(&even).count()), (100, 50, 50));
         assert_eq!(even.lanes().take(3).collect::<Vec<_>>(), [0, 2, 4]);
-        assert_eq!(all.warp(3), 0xf);
-        assert_eq!(even.warp(1), 0x5555_5555);
+        assert_eq!((all.warp(3, 32), all.warp(1, 64)), (0xf, 0xf_ffff_ffff));
+        assert_eq!(even.warp(1, 32), 0x5555_5555);
         assert!(even.keep(|_| false).is_empty());
         assert_eq!(Mask::first(1024).lanes().last(), Some(1023));
     }

@@ -269,6 +269,8 @@ pub struct Kernel {
     pub dynamic_shared: u64,
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
+    /// Lanes of a warp: 32, or 64.
+    pub warp: usize,
     /// Operations.
     pub sites: PrimaryMap<Site, SiteInfo>,
     /// Groups.

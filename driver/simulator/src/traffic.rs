@@ -2,13 +2,13 @@
 //!
 //! Global memory moves whole sectors of 32 bytes. An access costs as many sectors as its threads
 //! touch; the ideal is as many as its distinct bytes fill. Shared memory has 32 banks of 4 bytes.
-//! One wavefront serves every bank once, and threads that access the same word share it. Accesses
-//! of 8 bytes go in two half-warps, those of 16 bytes in four quarter-warps.
+//! One wavefront serves every bank once, and threads that access the same word share it. 32 lanes
+//! go together, of accesses of 8 bytes 16, of 16 bytes 8.
 
 use serde::Serialize;
 
-/// Threads of a warp.
-pub const WARP: usize = 32;
+/// Most lanes of a warp.
+pub const MOST_LANES: usize = 64;
 const SECTOR: u64 = 32;
 const BANKS: usize = 32;
 const BANK_BYTES: u64 = 4;
@@ -55,7 +55,7 @@ impl Traffic {
             return;
         }
         let (mut wavefronts, mut ideal) = (0, 0);
-        for part in lanes.chunks(WARP / width.div_ceil(BANK_BYTES).clamp(1, 4) as usize) {
+        for part in lanes.chunks(BANKS / width.div_ceil(BANK_BYTES).clamp(1, 4) as usize) {
             let (cost, least) = wavefronts_of(part, width);
             wavefronts += cost;
             ideal += least;
@@ -74,7 +74,7 @@ impl Traffic {
 
 /// Distinct lines of the given size, and distinct starts.
 fn distinct(addresses: &[u64], line: u64, width: u64) -> (u64, u64) {
-    let mut sorted = [0_u64; WARP];
+    let mut sorted = [0_u64; MOST_LANES];
     let mut count = 0;
     let mut ordered = true;
     for (slot, address) in sorted.iter_mut().zip(addresses) {
@@ -106,7 +106,7 @@ fn distinct(addresses: &[u64], line: u64, width: u64) -> (u64, u64) {
 
 /// Wavefronts that a part of a warp needs, and the least for as many distinct words.
 fn wavefronts_of(lanes: &[Option<u64>], width: u64) -> (u64, u64) {
-    let mut words = [0_u64; WARP * 4];
+    let mut words = [0_u64; BANKS * 4];
     let mut count = 0;
     let mut ordered = true;
     for address in lanes.iter().flatten() {

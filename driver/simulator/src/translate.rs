@@ -28,7 +28,9 @@ use std::collections::HashMap;
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Blk, Op, Printer, Val};
+use stencil_dialects::stencil;
 use stencil_dialects::tiled::{self, Binding, Launch};
+use stencil_runtime::device;
 
 /// How to translate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,8 +45,10 @@ const MOST_SHARED: u64 = 1 << 20;
 
 /// The kernels of a gpu-level module, in order.
 pub fn kernels(module: &Module, settings: Settings) -> Result<Vec<Kernel>, Error> {
-    let narrow = tiled::index_width(module) == 32;
-    tiled::launches(module)?.iter().map(|launch| kernel(launch, narrow, settings)).collect()
+    let target = stencil::Target::get(module)?;
+    let device = target.map_or(&device::H200, |target| device::for_arch(&target.arch));
+    let machine = (tiled::index_width(module) == 32, device.warp as usize);
+    tiled::launches(module)?.iter().map(|launch| kernel(launch, machine, settings)).collect()
 }
 
 /// The translation of a value of the IR.
@@ -106,7 +110,11 @@ fn malformed(op: Op) -> Error {
     unsupported(op, "this form of the operation")
 }
 
-fn kernel<'c>(launch: &Launch<'c>, narrow: bool, settings: Settings) -> Result<Kernel, Error> {
+fn kernel<'c>(
+    launch: &Launch<'c>,
+    (narrow, warp): (bool, usize),
+    settings: Settings,
+) -> Result<Kernel, Error> {
     let extent = |index: usize| launch.block.get(index).copied().unwrap_or(1);
     let threads = extent(0).saturating_mul(extent(1)).saturating_mul(extent(2));
     if !(1..=1024).contains(&threads) || (0..3).any(|index| extent(index) < 1) {
@@ -137,6 +145,7 @@ fn kernel<'c>(launch: &Launch<'c>, narrow: bool, settings: Settings) -> Result<K
         shared: Vec::new(),
         dynamic_shared: u64::try_from(launch.dynamic_shared).unwrap_or(0),
         block: [0, 1, 2].map(|index| extent(index) as u32),
+        warp,
         sites,
         groups,
         peer: false,

@@ -13,7 +13,7 @@ use super::access_checks::FARTHEST;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{MemRefType, TypeLike};
 use melior::ir::{AffineExpr, AffineMap, ValueLike};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::affine::Linear;
 use stencil_dialects::attribute;
 use stencil_dialects::error::{Decline, Error};
@@ -219,7 +219,9 @@ impl<'c> Reader<'c> {
             let name = mlir::name(op);
             let operands = mlir::operands(op);
             let from = operands.iter().filter_map(|value| self.loads.get(&mlir::key(*value)));
-            let mut made: Vec<usize> = from.flatten().copied().collect();
+            // A value that is used twice is made of the same loads.
+            let from: BTreeSet<usize> = from.flatten().copied().collect();
+            let mut made: Vec<usize> = from.into_iter().collect();
             match name {
                 "affine.for" | "affine.parallel" => self.repeat(op, around)?,
                 "affine.load" => made = vec![self.reference(op, around, 0, false)?],

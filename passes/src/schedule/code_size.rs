@@ -12,8 +12,8 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{TypeLike, ValueLike};
 use std::cell::Cell;
 use stencil_dialects::error::{Decline, Error, Place};
-use stencil_dialects::mlir::{self, Op};
-use stencil_dialects::stencil::{Apply, Argument, Program, function_body};
+use stencil_dialects::mlir::{self, Op, Val};
+use stencil_dialects::stencil::{Apply, Argument, GATHER, Program, function_body};
 use stencil_dialects::tiled::Schedule;
 
 /// Evaluations of point functions in the code of a candidate of several steps.
@@ -27,6 +27,9 @@ const EVALUATION: i64 = 10;
 
 /// Operations in the code of all kernels of a program, each at its largest number of steps.
 pub const MOST_OF_ALL: i64 = 300_000;
+
+/// Operations of an absolute read: its address, and LLVM's looks at all pairs of addresses.
+const ABSOLUTE_READ: i64 = 8;
 
 /// Operations of an apply's loops, barriers and versions.
 const APPLY: i64 = 800;
@@ -146,14 +149,18 @@ fn place(applies: &[&Apply]) -> Place {
     applies.first().map(|apply| mlir::place(apply.op.location())).unwrap_or_default()
 }
 
-/// Reads of integer cells that a function has.
+/// Reads of integer cells that a function has, absolute ones too.
 fn integer_reads(program: &Program, name: &str) -> Result<i64, Error> {
     let values = mlir::arguments(function_body(program.function(name)?)?);
     let arguments = program.arguments(name)?.iter().zip(values);
     let integers = arguments.filter(|(argument, value)| {
         matches!(argument, Argument::Read { .. }) && value.r#type().is_integer()
     });
-    Ok(count(integers.count()))
+    let gathers = mlir::walk(program.function(name)?).into_iter().filter(|op| {
+        let is_integer = |value: &Val| value.r#type().is_integer();
+        mlir::name(*op) == GATHER && mlir::results(*op).iter().any(is_integer)
+    });
+    Ok(count(integers.count() + gathers.count()))
 }
 
 /// How much an operation adds to the time of a compile: its instructions, visited once for each
@@ -174,6 +181,7 @@ fn cost(op: &Op) -> i64 {
 fn instructions(op: &Op) -> i64 {
     let wide = || mlir::results(*op).first().and_then(|value| mlir::bit_width(value.r#type()));
     match mlir::name(*op) {
+        GATHER => ABSOLUTE_READ,
         "math.powf" if wide() == Some(64) => 250,
         "math.powf" => 107,
         "math.sin" | "math.cos" | "math.tan" => 90,

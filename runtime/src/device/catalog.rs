@@ -51,6 +51,7 @@ pub const H200: Device = Device {
     name: "NVIDIA H200",
     short: "H200",
     target: "sm_90",
+    warp: WARP,
     multiprocessors: 132,
     clock: 1.98e9,
     memory: 141_000_000_000,
@@ -224,12 +225,13 @@ pub const RTX_5090: Device = Device {
     ..H200
 };
 
-/// AMD Instinct MI300X. What else is a streaming multiprocessor is a compute unit here, and a warp
-/// is a wave of 64 lanes, which the models do not know yet.
+/// AMD Instinct MI300X, whose compute units stand for multiprocessors and waves for warps. The
+/// models count with warps of 32 lanes.
 pub const MI300X: Device = Device {
     name: "AMD Instinct MI300X",
     short: "MI300X",
     target: "gfx942",
+    warp: 64,
     multiprocessors: 304,
     clock: 2.1e9,
     memory: 192_000_000_000,

@@ -8,7 +8,8 @@
 use super::Checker;
 use super::prove::Facts;
 use super::regions::{bounds_of, may_be_empty};
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, MOST_SHOWN};
+use crate::limits;
 use crate::program::{Affine, Check, Grid, Piece};
 
 impl Checker<'_> {
@@ -16,6 +17,11 @@ impl Checker<'_> {
     pub(super) fn disjoint(&mut self, pieces: &[Piece], grids: &[Grid], function: &str) {
         for (index, second) in pieces.iter().enumerate() {
             for first in pieces.iter().take(index) {
+                // A program beyond these limits is refused without further proofs.
+                let many_checks = self.program.checks.len() > limits::CHECKS;
+                if many_checks || self.errors.len() > MOST_SHOWN {
+                    return;
+                }
                 self.pair_disjoint(first, second, grids, function);
             }
         }

@@ -4,7 +4,7 @@ use super::{BYTE_BITS, Block, Copy, Fault};
 use crate::error::{Address, Problem};
 use crate::memory::{Accessor, Conflict, Memory};
 use crate::program::{Access, Operand, Reg, Usage};
-use crate::traffic::WARP;
+use crate::traffic::MOST_LANES;
 use cranelift_entity::EntityRef;
 
 impl Block<'_> {
@@ -336,16 +336,19 @@ impl Block<'_> {
         let pc = self.pc - 1;
         let total = access.element.bytes() * u64::from(access.count);
         let globals = self.environment.globals.len();
+        let most = self.environment.kernel.warp;
         for part in 0..(total / access.width.max(1)).max(1) {
-            for warp in 0..self.threads.div_ceil(WARP) {
-                let active = self.mask.warp(warp);
+            for warp in 0..self.threads.div_ceil(most) {
+                let active = self.mask.warp(warp, most);
                 if active == 0 {
                     continue;
                 }
-                let (mut addresses, mut count) = ([0; WARP], 0);
-                let (mut lanes, mut shared) = ([None; WARP], false);
-                let first = warp * WARP;
-                for (lane, slot) in lanes.iter_mut().enumerate().take(self.threads - first) {
+                let (mut addresses, mut count) = ([0; MOST_LANES], 0);
+                let (mut lanes, mut shared) = ([None; MOST_LANES], false);
+                let first = warp * most;
+                for (lane, slot) in
+                    lanes.iter_mut().enumerate().take(most.min(self.threads - first))
+                {
                     if active >> lane & 1 == 0 {
                         continue;
                     }
@@ -363,7 +366,7 @@ impl Block<'_> {
                 let [global_traffic, shared_traffic] = &mut self.counters.traffic[pc];
                 global_traffic.global(&addresses[..count], access.width);
                 if shared {
-                    shared_traffic.shared(&lanes, access.width);
+                    shared_traffic.shared(&lanes[..most], access.width);
                 }
             }
         }

@@ -4,7 +4,6 @@ use super::{Awaited, Block, Fault, Stop};
 use crate::error::Problem;
 use crate::memory::Memory;
 use crate::program::{Access, Reg, Shuffle};
-use crate::traffic::WARP;
 use cranelift_entity::EntityRef;
 use stencil_dialects::peer;
 
@@ -16,7 +15,7 @@ impl Block<'_> {
         if self.mask.count() != self.threads {
             let present = self.mask.lanes().next().unwrap_or(0);
             let absent = (0..self.threads)
-                .find(|lane| self.mask.warp(lane / WARP) >> (lane % WARP) & 1 == 0)
+                .find(|lane| self.mask.warp(lane / 64, 64) >> (lane % 64) & 1 == 0)
                 .unwrap_or(0);
             let detail = format!(
                 "{} of {} threads reach it; {} does not",
@@ -60,10 +59,11 @@ impl Block<'_> {
             &self.registers[width.index()],
         );
         let mut warps = 0;
-        for warp in 0..self.threads.div_ceil(WARP) {
-            let first = warp * WARP;
-            let present = (self.threads - first).min(WARP);
-            let active = self.mask.warp(warp);
+        let lanes = self.environment.kernel.warp;
+        for warp in 0..self.threads.div_ceil(lanes) {
+            let first = warp * lanes;
+            let present = (self.threads - first).min(lanes);
+            let active = self.mask.warp(warp, lanes);
             if active == 0 {
                 continue;
             }
@@ -87,7 +87,7 @@ impl Block<'_> {
                 if active >> lane & 1 == 0 {
                     continue;
                 }
-                let width = (width[first + lane] as i32 as i64).clamp(1, WARP as i64);
+                let width = (width[first + lane] as i32 as i64).clamp(1, lanes as i64);
                 let (own, offset) = (lane as i64, offset[first + lane] as i32 as i64);
                 let segment = own / width * width;
                 let source = match mode {

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use stencil_runtime::cuda::Cuda;
 use stencil_runtime::input::Source;
+use stencil_runtime::message::shortened;
 use stencil_runtime::standard_output::{self, print};
 use stencil_runtime::tune::{Entry, Schedules};
 use stencil_runtime::whole_file::{check_distinct, check_place};
@@ -55,9 +56,9 @@ fn failed(error: &(dyn Error + 'static)) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Writes a line to standard error, as far as that is possible.
-fn say(line: Arguments<'_>) {
-    let _ = writeln!(stderr(), "{line}");
+/// Writes a message to standard error, as far as that is possible.
+fn say(message: Arguments<'_>) {
+    let _ = writeln!(stderr(), "{}", shortened(&message.to_string()));
 }
 
 /// Does what was asked; false when a plan failed or gave a wrong result.

@@ -5,6 +5,7 @@ use stencil_dialects::mlir;
 use stencil_passes::pipeline_text;
 use stencil_passes::runner::Runner;
 use stencil_runtime::array::Data;
+use stencil_runtime::device::{self, Device};
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::plan::Plan;
 use stencil_simulator::error::SimulationError;
@@ -21,12 +22,15 @@ pub struct Kernel<'k> {
     pub narrow: bool,
     /// Passes that run on the kernel before it does.
     pub passes: &'k str,
+    /// The device, an H200 by default.
+    pub device: &'static Device,
 }
 
 impl<'k> Kernel<'k> {
     pub fn new(threads: u32, body: &'k str) -> Self {
         let cells = i64::from(threads);
-        Self { threads, blocks: 1, cells, shared: "", body, narrow: false, passes: "" }
+        let (shared, passes, device) = ("", "", &device::H200);
+        Self { threads, blocks: 1, cells, shared, body, narrow: false, passes, device }
     }
 
     pub fn text(&self) -> String {
@@ -36,7 +40,8 @@ impl<'k> Kernel<'k> {
             format!("workgroup({})", self.shared)
         };
         format!(
-            r#"module @hand attributes {{gpu.container_module, tiled.index_width = {} : i64}} {{
+            r#"module @hand attributes {{gpu.container_module, tiled.index_width = {} : i64,
+  stencil.target = {{arch = "{}", device = "{}", contract = false, fast_math = false}}}} {{
 gpu.module @kernels {{
 gpu.func @k(%a: memref<f32> {{tiled.binding = "read", tiled.name = "A"}}, %b: memref<f32> {{tiled.binding = "write", tiled.name = "B"}},
   %f: memref<i32> {{tiled.binding = "read_write", tiled.name = "F"}}, %N: index {{tiled.binding = "param", tiled.name = "N"}}) {shared} kernel
@@ -59,6 +64,8 @@ gpu.func @k(%a: memref<f32> {{tiled.binding = "read", tiled.name = "A"}}, %b: me
 gpu.return
 }} }} }}"#,
             if self.narrow { 32 } else { 64 },
+            self.device.target,
+            self.device.name,
             self.threads,
             self.blocks,
             self.threads,
