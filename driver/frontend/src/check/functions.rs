@@ -6,7 +6,7 @@ use super::prove::Facts;
 use super::types::kept;
 use super::{Checker, Scope, regions};
 use crate::ast::{self, ExprKind, Name};
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, MOST_SHOWN};
 use crate::limits;
 use crate::program::*;
 use crate::source::Span;
@@ -45,6 +45,9 @@ impl Checker<'_> {
         self.within_limits(name, &known, pieces);
         let (mut checked, mut primed) = (Vec::new(), Vec::new());
         for piece in pieces.iter().take(limits::PIECES) {
+            if self.errors.len() > MOST_SHOWN {
+                break; // No more is shown.
+            }
             self.scope =
                 Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
             checked.extend(self.piece(piece, &fields));

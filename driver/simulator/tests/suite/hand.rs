@@ -3,7 +3,6 @@
 use crate::common::hand::Kernel;
 use stencil_dialects::mlir;
 use stencil_runtime::array::Data;
-use stencil_runtime::device;
 use stencil_simulator::error::Problem;
 use stencil_simulator::{Options, Settings, Simulator};
 
@@ -151,19 +150,6 @@ fn vector_accesses_must_be_aligned() {
     let unaligned =
         with_store("%y = vector.load %A[%c1] : memref<?xf32, strided<[1]>>, vector<4xf32>");
     assert_eq!(Kernel::new(32, &unaligned).counts().global_read.requests, 4);
-}
-
-#[test]
-fn waves_have_64_lanes() {
-    let load = with_store("%y = memref.load %A[%i] : memref<?xf32, strided<[1]>>");
-    let requests = |device| {
-        let kernel = Kernel { device, ..Kernel::new(160, &load) };
-        (kernel.counts().global_read.requests, kernel.counts().global_read.moved)
-    };
-    // 160 threads: five warps of 32, or two waves of 64 and one of 32. They read 640 bytes, or 20
-    // sectors.
-    assert_eq!(requests(&device::H200), (5, 20));
-    assert_eq!(requests(&device::MI300X), (3, 20));
 }
 
 #[test]

@@ -12,3 +12,4 @@ mod nests;
 mod orders;
 mod plans;
 mod series;
+mod waves;
