@@ -5,8 +5,8 @@ use stencil_runtime::device;
 
 #[test]
 fn they_have_64_lanes() {
-    let load = "%y = memref.load %A[%i] : memref<?xf32, strided<[1]>>\nmemref.store %y, %B[%i] : memref<?xf32, \
-                strided<[1]>>";
+    let load = "%y = memref.load %A[%i] : memref<?xf32, strided<[1]>>\n\
+                memref.store %y, %B[%i] : memref<?xf32, strided<[1]>>";
     let requests = |device| {
         let kernel = Kernel { device, ..Kernel::new(160, load) };
         (kernel.counts().global_read.requests, kernel.counts().global_read.moved)
