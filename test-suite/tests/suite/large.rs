@@ -177,6 +177,44 @@ fn sums_of_integers_compile_in_seconds() {
     expect_within(SLOWER, sweep, &[], "465 integers of a sweep");
 }
 
+/// A value that many sums use twice is made of its loads once.
+#[test]
+fn values_used_twice_compile_in_seconds() {
+    let mut nest = "func.func @f(%a: memref<16xf32> {stencil.name = \"a\"}) {\n\
+                    affine.for %i = 0 to 8 {\n%x0 = affine.load %a[%i] : memref<16xf32>\n"
+        .to_owned();
+    for number in 1..=60 {
+        let last = number - 1;
+        writeln!(nest, "%x{number} = arith.addf %x{last}, %x{last} : f32").unwrap();
+    }
+    nest += "affine.store %x60, %a[%i] : memref<16xf32>\n}\nreturn\n}\n";
+    let scratch = Scratch::new();
+    scratch.write("nest.mlir", &nest);
+    let outcome = scratch.run("stencilc", &["nest.mlir", "--emit=gpu", "-o", "out.mlir"]);
+    assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""));
+}
+
+/// Absolute reads have the limit of reads at offsets.
+#[test]
+fn absolute_reads_have_a_limit() {
+    let reads = |count: usize| {
+        let sum = (0..count).map(|place| format!("K({place})")).collect::<Vec<_>>().join(" + ");
+        format!(
+            "param N\ngrid G = [0..N-1]\ngrid T = [0..1999]\nfield A : f32 on G\n\
+             const field K : f32 on T\nfn f -> A [0..N-1] = {sum}\nsteps 1\n"
+        )
+    };
+    let scratch = Scratch::new();
+    for (count, code) in [(1000, Some(0)), (1001, Some(1))] {
+        scratch.write("reads.stencil", reads(count));
+        let arguments = ["reads.stencil", "--emit=stencil", "--no-fuse", "-o", "out.mlir"];
+        let outcome = scratch.run("stencilc", &arguments);
+        assert_eq!(outcome.code, code, "{}", outcome.stderr);
+        let refused = outcome.stderr.contains("at most 1000 different reads");
+        assert_eq!(refused, code == Some(1), "{}", outcome.stderr);
+    }
+}
+
 /// Functions of so many powers each.
 fn powers(functions: usize, each: usize) -> String {
     let mut text = "param N\ngrid G = [0..N-1]\n".to_owned();

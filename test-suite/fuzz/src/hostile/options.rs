@@ -28,10 +28,35 @@ enum Value {
 
 use Value::{Data, Input, None as Nothing, Number, Numbers, Output, Pair, Results, Word};
 
-const LEVELS: &[&str] =
-    &["ast", "stencil", "tiled", "gpu", "plan", "ast,plan", "stencil,stencil", "ptx", "nvvm", ","];
-const STRATEGIES: &[&str] =
-    &["naive", "block", "stream", "plane", "warp", "wavefront", "strip", "naive{x=1}", "Block"];
+const LEVELS: &[&str] = &[
+    "ast",
+    "stencil",
+    "tiled",
+    "gpu",
+    "plan",
+    "ast,plan",
+    "stencil,stencil",
+    "ptx",
+    "nvvm",
+    "llvm",
+    "asm",
+    ",",
+];
+const STRATEGIES: &[&str] = &[
+    "naive",
+    "block",
+    "stream",
+    "plane",
+    "warp",
+    "wavefront",
+    "strip",
+    "slab",
+    "rows",
+    "naive{x=1}",
+    "Block",
+];
+const ARCHITECTURES: &[&str] =
+    &["sm_75", "sm_90", "sm_90a", "sm_1", "90", "native", "znver4", "neoverse-v2", "gfx942"];
 const PASSES: &[&str] = &[
     "builtin.module(choose-schedule,tile-overlapped)",
     "builtin.module(choose-schedule{tile=0})",
@@ -43,11 +68,12 @@ const PASSES: &[&str] = &[
     "choose-schedule{",
 ];
 
-const COMMON: [(&str, Value); 17] = [
-    ("--device", Word(&["h200", "a100", "H200", ""])),
+const COMMON: [(&str, Value); 18] = [
+    ("--heights", Numbers),
+    ("--device", Word(&["h200", "a100", "H200", "mi300x", ""])),
     ("--no-nest-tiles", Nothing),
     ("-D", Pair),
-    ("--arch", Word(&["sm_75", "sm_90", "sm_90a", "sm_1", "90"])),
+    ("--arch", Word(ARCHITECTURES)),
     ("--strategy", Word(STRATEGIES)),
     ("--tile", Numbers),
     ("--pyramid-height", Number),
@@ -72,7 +98,8 @@ const COMPILE: [(&str, Value); 8] = [
     ("--candidates", Number),
     ("--help", Nothing),
 ];
-const RUN: [(&str, Value); 21] = [
+const RUN: [(&str, Value); 22] = [
+    ("--threads", Number),
     ("--first-step", Number),
     ("--checkpoint", Output),
     ("--checkpoint-every", Number),
@@ -84,7 +111,7 @@ const RUN: [(&str, Value); 21] = [
     ("--snapshot-every", Number),
     ("--colors", Word(&["gray", "viridis", "coolwarm", "Gray", "none"])),
     ("--range", Numbers),
-    ("--target", Word(&["reference", "sim", "auto", "cuda", "gpu"])),
+    ("--target", Word(&["reference", "sim", "auto", "cuda", "cpu", "gpu"])),
     ("--steps", Number),
     ("--size", Pair),
     ("--set", Pair),
