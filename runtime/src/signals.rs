@@ -9,11 +9,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A second SIGINT within this time counts as the first. Nobody presses Ctrl-C twice as fast.
+/// A second SIGINT within this time counts as the first. Nobody presses Ctrl-C twice
+/// within it.
 const REPEAT_WINDOW: Duration = Duration::from_millis(100);
 
-/// From now on a signal that asks the process to end removes what is unfinished
-/// ([`remove_unfinished`]), and then ends the process as it would have without this. At SIGINT
+/// From now on, a signal that asks the process to end first removes what is unfinished
+/// ([`remove_unfinished`]). Then it ends the process, as it would have without this. At SIGINT
 /// (Ctrl-C) `ends_by_itself` is asked first: if it returns true, the tool goes on and ends in
 /// order. A second SIGINT within 100 ms counts as the first: `timeout` and some shells send it to
 /// the process and to its group.

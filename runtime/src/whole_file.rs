@@ -7,12 +7,12 @@
 //! | the place is | what a write does |
 //! |---|---|
 //! | nothing yet | makes a file with the usual permissions |
-//! | a file | keeps its permissions and its owner |
+//! | a file | keeps its permissions and its owner; access lists and extended attributes go |
 //! | a symbolic link to a file | writes the file that it leads to |
 //! | a device or a pipe | writes into it, as it can't be renamed |
 //! | an open descriptor (`/dev/stdout`, `/dev/fd/3`) | writes into it where it stands, a file too |
-//! | read-only, a link to nothing, a folder | refuses |
-//! | a file with several names (hard links), or of somebody else | refuses if it can't keep that |
+//! | read-only, a link to nothing, a folder, a file of several names (hard links) | refuses |
+//! | a file of somebody else | refuses if it can't stay theirs |
 //!
 //! Temporary names are known to [`remove_unfinished`], for a process that a signal ends. It can't
 //! be told of SIGKILL, which leaves them behind.

@@ -245,9 +245,8 @@ fn element<'c>(op: Op<'c>, errors: &mut Vec<Error>) -> Option<Type<'c>> {
     Some(declared)
 }
 
-/// Verifies the updated fields, point functions and boxes of an apply; those of a `tiled.apply` are
-/// the same as those of the `stencil.apply` that it comes from, but that its functions may go on
-/// with a partial result.
+/// Verifies the updated fields, point functions and boxes of an apply. A `tiled.apply` has those of
+/// the `stencil.apply` that it comes from, but its functions may go on with a partial result.
 pub(super) fn pieces<'c>(
     program: &Program<'c>,
     apply: &Apply<'c>,

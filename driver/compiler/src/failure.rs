@@ -15,7 +15,7 @@ pub enum Class {
     Internal,
     /// The caller has ended the work.
     Cancelled,
-    /// Whoever reads standard output has gone, and so wants no message.
+    /// The reader of standard output has closed it. No message is printed.
     Unread,
 }
 

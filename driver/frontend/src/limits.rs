@@ -61,12 +61,12 @@ pub const PIECES: usize = 200;
 /// Pieces of a program.
 pub const ALL_PIECES: usize = 400;
 
-/// Operations, reads and literals of a program, with structs and vecs taken apart, and with a
-/// boundary rule counted at each read that may need it.
+/// Operations, reads and literals of a program, with structs and vecs taken apart. A boundary rule
+/// counts at each read that may need it.
 pub const OPERATIONS: usize = 10_000;
 
-/// Different reads of a piece, added up over all pieces of a program. A read of a field with a
-/// boundary rule counts twice.
+/// Different reads of a piece at offsets, and its absolute reads, added up over all pieces of a
+/// program. A read of a field with a boundary rule counts twice.
 pub const READS: usize = 1000;
 
 /// Conditions on the sizes that a run checks.

@@ -1,5 +1,5 @@
-//! Programs of many functions and many pieces compile in a time that grows with their size, and
-//! schedules whose code would be too long are declined before the work begins.
+//! Programs of many functions and many pieces compile in a time that grows with their size.
+//! Schedules whose code would be too long are declined before the work begins.
 
 use crate::compiles::processor_time;
 use std::fmt::Write;

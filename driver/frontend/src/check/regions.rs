@@ -1,8 +1,8 @@
 //! Boxes of points: grids, and pieces inside their grids.
 //!
-//! Every condition is one affine value that must not be negative. Given that all sizes are at
-//! least 0 and that the piece holds a point, it is proved (nothing more to do), refuted (an
-//! error), or left to a [`Check`] before the run.
+//! Every condition is one affine value that must not be negative. All sizes are at least 0, and the
+//! piece holds a point. From that the condition is proved, or refuted by an error, or left to a
+//! [`Check`] before the run.
 
 use super::Checker;
 use super::names::Symbol;

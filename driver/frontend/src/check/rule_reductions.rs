@@ -45,8 +45,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The first function or reduction that reads some fields and stands before a reduction, given
-    /// by the functions before it and its number, or is the reduction itself.
+    /// The first function or reduction that reads some fields, up to a reduction and with it. The
+    /// reduction is given by the functions before it and its number.
     fn first_reader(
         &self,
         fields: &[FieldId],
