@@ -4,7 +4,7 @@ use super::at;
 use crate::error::Error;
 use crate::limits;
 use crate::mlir::{self, Op};
-use crate::stencil::{Apply, Argument, Boundary, Program, gathers};
+use crate::stencil::{Apply, Argument, Boundary, Program};
 use melior::ir::Module;
 use std::collections::BTreeMap;
 
@@ -85,11 +85,6 @@ impl<'c> Sizes<'_, 'c> {
         let body = |name| self.program.function(name).map_or(0, |op| mlir::walk(op).len());
         let (mut reads, mut operations) = (0, body(function));
         // A function without meaning is the business of others.
-        let absolute = self.program.function(function).and_then(gathers).unwrap_or_default();
-        for gather in absolute {
-            let rule = self.program.field(gather.field).ok().and_then(|field| field.boundary);
-            reads += 1 + usize::from(rule.is_some());
-        }
         for argument in self.program.arguments(function).unwrap_or_default() {
             let (Argument::Read { field, .. } | Argument::Current { field, .. }) = argument else {
                 continue;

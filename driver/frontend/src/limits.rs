@@ -65,8 +65,8 @@ pub const ALL_PIECES: usize = 400;
 /// counts at each read that may need it.
 pub const OPERATIONS: usize = 10_000;
 
-/// Different reads of a piece at offsets, and its absolute reads, added up over all pieces of a
-/// program. A read of a field with a boundary rule counts twice.
+/// Different reads of a piece at offsets, added up over all pieces of a program. A read of a field
+/// with a boundary rule counts twice.
 pub const READS: usize = 1000;
 
 /// Conditions on the sizes that a run checks.

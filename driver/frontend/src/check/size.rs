@@ -44,16 +44,15 @@ const LIMITS: [(usize, &str, &str); 3] = [
     (limits::OPERATIONS, "operations", "structs, vecs and boundary rules count at each use"),
 ];
 
-/// Different cells that a piece reads at offsets, and its absolute reads. Those of a field with a
-/// boundary rule count twice: their coordinates are computed one by one.
+/// Different cells that a piece reads at offsets. Those of a field with a boundary rule count
+/// twice: their coordinates are computed one by one.
 fn reads(program: &Program, piece: &Piece) -> usize {
-    let (mut near, mut absolute) = (BTreeSet::new(), Vec::new());
-    piece.exprs().for_each(|value| cells_read(value, &mut near, &mut absolute));
-    let weight = |field: FieldId| {
-        let field = program.fields.get(field);
-        1 + usize::from(field.is_some_and(|field| field.boundary.is_some()))
+    let mut found = BTreeSet::new();
+    piece.exprs().for_each(|value| different_reads(value, &mut found));
+    let has_rule = |(field, ..): &&(FieldId, Vec<i64>, bool)| {
+        program.fields.get(*field).is_some_and(|field| field.boundary.is_some())
     };
-    near.into_iter().map(|(field, ..)| field).chain(absolute).map(weight).sum()
+    found.len() + found.iter().filter(has_rule).count()
 }
 
 /// Operations, reads and literals of a piece.
@@ -61,20 +60,12 @@ fn operations(program: &Program, piece: &Piece) -> usize {
     piece.exprs().map(|value| size(program, value)).sum()
 }
 
-/// Adds the cells that an expression reads at offsets, and the fields of its absolute reads.
-fn cells_read(
-    expr: &Expr,
-    near: &mut BTreeSet<(FieldId, Vec<i64>, bool)>,
-    absolute: &mut Vec<FieldId>,
-) {
-    match &expr.kind {
-        ExprKind::Read { field, offset, current } => {
-            near.insert((*field, offset.clone(), *current));
-        }
-        ExprKind::Gather { field, .. } => absolute.push(*field),
-        _ => {}
+/// Adds the cells that an expression reads at offsets.
+fn different_reads(expr: &Expr, found: &mut BTreeSet<(FieldId, Vec<i64>, bool)>) {
+    if let ExprKind::Read { field, offset, current } = &expr.kind {
+        found.insert((*field, offset.clone(), *current));
     }
-    expr.children().into_iter().for_each(|part| cells_read(part, near, absolute));
+    expr.children().into_iter().for_each(|part| different_reads(part, found));
 }
 
 /// Operations, reads and literals of an expression.
