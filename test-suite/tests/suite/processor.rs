@@ -79,7 +79,9 @@ fn options_that_do_not_fit_are_refused() {
         ),
         ("heat2d.stencil --arch native --emit=obj".to_owned(), "an object file needs -o NAME"),
         ("heat2d.stencil --arch native --emit=ptx".to_owned(), "take llvm or asm"),
-        ("heat2d.stencil --arch native --report".to_owned(), "describe code for GPUs"),
+        ("heat2d.stencil --arch native --report".to_owned(), "code for NVIDIA's GPUs"),
+        ("heat2d.stencil --arch gfx942 --report".to_owned(), "code for NVIDIA's GPUs"),
+        ("heat2d.stencil --arch gfx942 --emit=c -o x".to_owned(), "a GPU of AMD's"),
         ("heat2d.stencil --emit=obj -o heat2d.o".to_owned(), "add --arch native"),
     ] {
         let said = said(&words, 1);
