@@ -50,7 +50,7 @@
 
 // BLOCK: declined [target]: the strategy block is for GPUs, not for processors; choose
 
-// PTX: the level ptx is that of GPUs, and x86-64-v4 is a processor; take llvm or asm
+// PTX: the level ptx is that of NVIDIA's GPUs, and x86-64-v4 is a processor; take llvm or asm
 
 //--- heat.stencil
 param N
