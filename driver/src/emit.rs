@@ -4,7 +4,7 @@ use crate::cli::{CommonArgs, CompileArgs};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use stencil_compiler::{AMD_ARCHITECTURES, Level, processors};
 
-/// What a compile writes.
+/// An output of a compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Emit {
     /// The text of a level.
@@ -51,7 +51,7 @@ pub(crate) fn emitted() -> impl TypedValueParser<Value = Emit> {
 }
 
 impl CompileArgs {
-    /// What to print, each once.
+    /// The outputs asked for, each once.
     pub(crate) fn emitted(&self, common: &CommonArgs) -> Vec<Emit> {
         let mut all: Vec<Emit> = Vec::new();
         for emit in &self.emit {

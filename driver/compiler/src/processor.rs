@@ -17,8 +17,8 @@ use stencil_runtime::cuda::Cuda;
 use stencil_runtime::plan::Plan;
 
 impl Session {
-    /// What a source runs on where no target is named, and why: a CUDA device, or else the
-    /// processor. The reference runs what has no code for a processor.
+    /// The target of a run that names none, and the reason: a CUDA device, or else the processor.
+    /// The reference runs what has no code for a processor.
     pub fn usual_target(&self, source: &Source) -> (Target, &'static str) {
         let processor = Target::Cpu { threads: None };
         if self.options().processor().is_some() {

@@ -47,7 +47,7 @@ pub struct Compilation<'c, 's> {
     control: Control<'s>,
     /// Whether the module was made from a function of affine loops.
     nest: bool,
-    /// What the module is for.
+    /// The target of the module.
     target: target::Target,
     /// The module at the level reached.
     pub module: Module<'c>,
