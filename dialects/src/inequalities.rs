@@ -2,7 +2,8 @@
 //!
 //! Stronger than [`Linear::follows_from`] and slower: it joins any number of known values, and
 //! brings each sum of them to integers again. It finds what the checker of the language finds, so
-//! that the verifier refuses no program that the checker accepts.
+//! that the verifier refuses no program that the checker accepts. The checker has a prover of its
+//! own, `driver/frontend/src/check/prove.rs`, whose head says why there are two.
 
 use crate::affine::Linear;
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,6 +5,11 @@
 //! tightened to integers by dividing each inequality by the common divisor of its coefficients.
 //! Where numbers or the number of inequalities grow too large the answer is "not proved", which
 //! is always safe.
+//!
+//! The verifier of modules has a prover of its own, `dialects/src/inequalities.rs`. The front end
+//! reaches no MLIR, so it can't use that one. The verifier does not use this one, because it shall
+//! refuse a module where this one proves too much. Its prover is the stronger of the two: it takes
+//! equations and values below 0, and projects onto some unknowns.
 
 use crate::program::{Affine, Grid, Region};
 use std::collections::BTreeSet;

@@ -112,7 +112,8 @@ impl Checker<'_> {
     }
 
     /// A piece's bounds lie so near to 0 that sums and differences of them stay within 64 bits. The
-    /// bounds of an empty piece lie in no grid, but kernels compute them too.
+    /// bounds of an empty piece lie in no grid, but kernels compute them too. The verifier repeats
+    /// this with its own prover, in `dialects/src/verify/bounds.rs`.
     fn piece_near(&mut self, region: &Region, grids: &[Grid], piece: &ast::Piece) {
         let (cells, end) = (Affine::number(1 << 59), Affine::number(limits::GRID_END));
         let mut facts = Facts::default();
