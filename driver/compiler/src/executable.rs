@@ -110,7 +110,7 @@ impl Executable {
             Target::Cpu { threads } => {
                 let session = session.for_this_processor();
                 Self::compiled(&session, source, control, false, |compilation, plan| {
-                    Ok(Code::Object(Arc::new(compilation.object(plan)?), threads))
+                    Ok(Code::Object(Arc::new(compilation.object(plan, false)?), threads))
                 })
             }
             Target::Cuda(device) => {

@@ -408,7 +408,7 @@ fn for_processor(
     refuse_ptx(levels, &format!("{arch} is a processor"))?;
     if levels.contains(&Level::Llvm) || levels.contains(&Level::Asm) {
         let plan = compilation.plan()?;
-        let object = compilation.object(&plan)?;
+        let object = compilation.object(&plan, levels.contains(&Level::Asm))?;
         compiled.keep(Level::Llvm, levels, || object.llvm().to_owned());
         compiled.keep(Level::Asm, levels, || object.assembly().to_owned());
         compiled.object = Some(object);

@@ -338,15 +338,16 @@ impl<'c, 's> Compilation<'c, 's> {
         self.run(&pipeline::nvvm(tiled::index_width(&self.module)))
     }
 
-    /// Machine code of the lowered kernels and their plan, for a processor.
+    /// Machine code of the lowered kernels and their plan, for a processor, with its assembly or
+    /// without.
     ///
     /// # Errors
     /// When a conversion fails.
-    pub fn object(&mut self, plan: &Plan) -> Result<Object, Failure> {
+    pub fn object(&mut self, plan: &Plan, assembly: bool) -> Result<Object, Failure> {
         self.run(&pipeline::host_llvm())?;
         self.control.check()?;
         let start = Instant::now();
-        let object = emit_object::emit(self.context, &self.module, plan)
+        let object = emit_object::emit(self.context, &self.module, plan, assembly)
             .map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-object".to_owned(), start.elapsed()));
         object

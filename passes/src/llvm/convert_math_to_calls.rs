@@ -1,8 +1,8 @@
 //! `convert-math-to-calls`: math functions that a processor has no instructions for become calls of
 //! the C library's, and the smaller and the larger of two floats become comparisons.
 //!
-//! Needs: functions for a processor. Guarantees: no `math.exp` and the like, and no `arith.minnumf`
-//! and `arith.maxnumf`. The negative zero is smaller than the other, as in the language. On a
+//! Needs: functions for a processor. Guarantees: no `math.exp` and the like, no `arith.remf` of f32
+//! and f64, and no `arith.minnumf` and `arith.maxnumf`. The negative zero is smaller than the other, as in the language. On a
 //! processor LLVM's own operation may take either.
 //!
 //! ```text
@@ -13,7 +13,8 @@
 //! func.func private @math.expf(f32) -> f32
 //! %1 = func.call @math.expf(%0) : (f32) -> f32
 //! ```
-//! The prefix keeps them apart from the program's functions, until `emit-object` removes it.
+//! The prefix keeps them apart from the program's functions and from those that LLVM knows, until
+//! `emit-object` removes it.
 
 use super::emit_object::LIBRARY;
 use crate::kernel::host_function;
@@ -60,11 +61,11 @@ impl Pass for ConvertMathToCalls {
                 "arith.minnumf" => smaller(&builder, op, true)?,
                 "arith.maxnumf" => smaller(&builder, op, false)?,
                 name => match function(name) {
-                    Some(function) => {
+                    Some(function) if is_in_library(op) => {
                         let outer = builder.at(body);
                         called(&outer, &builder, op, function, &mut declared)?
                     }
-                    None => continue,
+                    _ => continue,
                 },
             };
             mlir::move_all_before(builder.block, op);
@@ -79,8 +80,13 @@ impl Pass for ConvertMathToCalls {
 
 /// The C library's function for an operation, as its version for f64 is called.
 fn function(operation: &str) -> Option<&'static str> {
-    let found = LIBRARY.iter().find(|(name, _)| operation.strip_prefix("math.") == Some(name))?;
-    Some(found.1)
+    LIBRARY.iter().find(|(name, _)| *name == operation).map(|(_, function)| *function)
+}
+
+/// LLVM computes a remainder of shorter floats by that of f32.
+fn is_in_library(op: Op) -> bool {
+    let width = mlir::results(op).first().and_then(|value| mlir::bit_width(value.r#type()));
+    mlir::name(op) != "arith.remf" || matches!(width, Some(32 | 64))
 }
 
 fn called<'c>(

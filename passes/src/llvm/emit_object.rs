@@ -26,24 +26,28 @@ use stencil_dialects::mlir;
 use stencil_runtime::plan::Plan;
 use stencil_runtime::processor::Processor;
 
-/// Operations of the math dialect, and the C library's functions for them. Those for f32 have an
-/// `f` at their end.
-pub const LIBRARY: [(&str, &str); 12] = [
-    ("atan2", "atan2"),
-    ("cbrt", "cbrt"),
-    ("cos", "cos"),
-    ("erf", "erf"),
-    ("exp", "exp"),
-    ("exp2", "exp2"),
-    ("log", "log"),
-    ("log2", "log2"),
-    ("powf", "pow"),
-    ("sin", "sin"),
-    ("tan", "tan"),
-    ("tanh", "tanh"),
+/// Operations, and the C library's functions for them. Those for f32 have an `f` at their end.
+///
+/// LLVM would call the same function for `arith.remf`. But it takes the operation for cheap before,
+/// and unrolls the loops around it.
+pub const LIBRARY: [(&str, &str); 13] = [
+    ("arith.remf", "fmod"),
+    ("math.atan2", "atan2"),
+    ("math.cbrt", "cbrt"),
+    ("math.cos", "cos"),
+    ("math.erf", "erf"),
+    ("math.exp", "exp"),
+    ("math.exp2", "exp2"),
+    ("math.log", "log"),
+    ("math.log2", "log2"),
+    ("math.powf", "pow"),
+    ("math.sin", "sin"),
+    ("math.tan", "tan"),
+    ("math.tanh", "tanh"),
 ];
 
-/// Prefix of the C library's functions until this removes it.
+/// Prefix of the C library's functions until LLVM has optimised the code: it takes some that it
+/// knows by name for cheap, and unrolls the loops around them.
 const MATH: &str = "math.";
 
 /// A processor, as LLVM's backends have it.
@@ -107,17 +111,23 @@ impl Object {
         &self.bytes
     }
 
-    /// The assembly.
+    /// The assembly; nothing where it was not asked for.
     pub fn assembly(&self) -> &str {
         &self.assembly
     }
 }
 
-/// Compiles the functions of a plan's module for the processor of its target.
+/// Compiles the functions of a plan's module for the processor of its target. Assembly takes as long
+/// again as machine code.
 ///
 /// # Errors
 /// A user's where the module has no such functions, or LLVM no such processor.
-pub fn emit(context: &Context, module: &Module, plan: &Plan) -> Result<Object, Error> {
+pub fn emit(
+    context: &Context,
+    module: &Module,
+    plan: &Plan,
+    assembly: bool,
+) -> Result<Object, Error> {
     let target = Target::of(module)?;
     let vector = target.processor.map_or(0, |processor| processor.vector);
     let text = mlir::to_llvm_ir(context, host_function::module_of(module)?)?;
@@ -130,9 +140,16 @@ pub fn emit(context: &Context, module: &Module, plan: &Plan) -> Result<Object, E
     table(&llvm, &module, plan)?;
     prepare(&llvm, &module, vector);
     module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(internal)?;
+    for function in module.get_functions() {
+        let name = function.get_name().to_string_lossy().into_owned();
+        if let Some(name) = name.strip_prefix(MATH) {
+            function.as_global_value().set_name(name);
+        }
+    }
     let write = |kind| machine.write_to_memory_buffer(&module, kind).map_err(internal);
-    let assembly = write(FileType::Assembly)?;
-    let assembly = String::from_utf8_lossy(assembly.as_slice());
+    let assembly = if assembly { Some(write(FileType::Assembly)?) } else { None };
+    let assembly = assembly.as_ref().map(|text| String::from_utf8_lossy(text.as_slice()));
+    let assembly = assembly.unwrap_or_default();
     Ok(Object {
         llvm: module.print_to_string().to_string(),
         bytes: write(FileType::Object)?.as_slice().to_vec(),
@@ -172,8 +189,7 @@ fn prepare(llvm: &LlvmContext, module: &LlvmModule, vector: u32) {
     let width = llvm.create_string_attribute("prefer-vector-width", &(vector * 8).to_string());
     for function in module.get_functions() {
         let name = function.get_name().to_string_lossy().into_owned();
-        if let Some(name) = name.strip_prefix(MATH) {
-            function.as_global_value().set_name(name);
+        if name.starts_with(MATH) {
             for name in ["nobuiltin", "nounwind", "willreturn"] {
                 function.add_attribute(AttributeLoc::Function, flag(name));
             }

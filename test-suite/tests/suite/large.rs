@@ -11,7 +11,8 @@ use stencil_test_suite::Scratch;
 fn expect_within(limit: f64, text: &str, arguments: &[&str], what: &str) {
     let scratch = Scratch::new();
     scratch.write("large.stencil", text);
-    let arguments = [&["large.stencil", "--emit=ptx,plan", "-o", "out"], arguments].concat();
+    let code = if arguments.contains(&"native") { "--emit=asm,plan" } else { "--emit=ptx,plan" };
+    let arguments = [&["large.stencil", code, "-o", "out"], arguments].concat();
     let mut seconds = processor_time(&scratch, "stencilc", &arguments);
     if seconds > limit {
         seconds = processor_time(&scratch, "stencilc", &arguments);
@@ -175,6 +176,21 @@ fn sums_of_integers_compile_in_seconds() {
                  fn f -> A [15..N-1, 15..N-16] = \
                  sum(i in -15..-1) sum(j in -15..15) (i - j)*A'[i,j]\nsteps 2\n";
     expect_within(SLOWER, sweep, &[], "465 integers of a sweep");
+}
+
+/// A processor calls functions for remainders of floats, sines and powers. The loops around such
+/// calls are not unrolled.
+#[test]
+fn calls_of_many_pieces_compile_in_seconds() {
+    for value in ["A0[0,-1] % K", "sin(A0[0,-1] * K)", "pow(A0[0,-1], K)"] {
+        let mut text = GRID.to_owned() + "fn f -> A0 {\n";
+        for row in 1..=200 {
+            let value = value.replace('K', &format!("{row}.5"));
+            writeln!(text, "[{row}, 1..M-2] = {value}").unwrap();
+        }
+        text += "}\nsteps 3\n";
+        expect_within(SLOWER, &text, &["--arch", "native"], &format!("200 times {value}"));
+    }
 }
 
 /// A value that many sums use twice is made of its loads once.
