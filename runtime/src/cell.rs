@@ -41,6 +41,18 @@ impl Layout {
         (lengths, inner)
     }
 
+    /// How many structs are inside each other. A complex number is none.
+    pub fn structs(&self) -> usize {
+        match self {
+            Self::Number(_) | Self::Bool => 0,
+            Self::Vec(_, of) => of.structs(),
+            Self::Struct(_) if self.complex().is_some() => 0,
+            Self::Struct(members) => {
+                1 + members.iter().map(|(_, member)| member.structs()).max().unwrap_or(0)
+            }
+        }
+    }
+
     /// The type of the cells that some leaves make up. A leaf is its path from the field's name on,
     /// such as `.v.0`, and its type. None where the leaves contradict each other, or lie deeper
     /// than [`MOST_DEPTH`].

@@ -11,6 +11,7 @@ mod tests;
 mod write;
 
 pub use error::NpyError;
+pub use header::{MOST_DESCRIPTION, MOST_STRUCTS, description};
 pub(crate) use read::read_records;
 pub use read::{read, read_as};
 pub(crate) use write::write_records;

@@ -237,6 +237,26 @@ mod tests {
         assert!(error.contains("holds cells of type [('u', '<f4')"), "{error}");
     }
 
+    /// What a plan may have is read again.
+    #[test]
+    fn types_at_the_limits_go_through_files() {
+        let names: Vec<_> = (0..64).map(|n| format!(".{}{n:02}", "a".repeat(125))).collect();
+        let long: Vec<_> = names.iter().map(|name| (name.as_str(), Element::F32)).collect();
+        let deep = [(".a.b.c.d.0", Element::F32), (".a.b.c.d.1", Element::F32)];
+        for (leaves, structs, characters) in [(&deep[..], 4, 55), (&long, 1, 8_962)] {
+            let fields = fields("C", leaves);
+            let records = records(&fields);
+            let record = records.first().unwrap();
+            assert_eq!(record.layout.structs(), structs);
+            assert_eq!(npy::description(&record.layout), characters);
+            let arrays = record.noise(&[2, 3], 5).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("c.npy");
+            record.write(&path, &arrays.iter().collect::<Vec<_>>()).unwrap();
+            assert_eq!(record.read(&path).unwrap(), arrays);
+        }
+    }
+
     #[test]
     fn complex_numbers_are_those_of_numpy() {
         for (element, descr) in [(Element::F32, "'<c8'"), (Element::F64, "'<c16'")] {

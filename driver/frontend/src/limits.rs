@@ -37,6 +37,12 @@ pub const FIELDS: usize = 128;
 /// Numbers of one cell, and of all cells that a function updates at a point.
 pub const CELL: usize = 64;
 
+/// Structs inside each other.
+pub const STRUCTS: usize = stencil_runtime::npy::MOST_STRUCTS;
+
+/// Characters of a struct's type in the header of an `.npy` file.
+pub const DESCRIPTION: usize = stencil_runtime::npy::MOST_DESCRIPTION;
+
 /// Functions and reductions of a program.
 pub const FUNCTIONS: usize = 128;
 

@@ -14,8 +14,14 @@ use std::path::Path;
 /// Bytes of a header at most: NumPy's own limit (`max_header_size` of `numpy.load`).
 const MOST_BYTES: usize = 10_000;
 
-/// Brackets inside each other at most: structs in structs, four deep.
-const MOST_DEPTH: usize = 10;
+/// Structs inside each other at most.
+pub const MOST_STRUCTS: usize = 4;
+
+/// Brackets inside each other at most: two for a struct, the header's own, and a shape's.
+const MOST_DEPTH: usize = 2 * MOST_STRUCTS + 2;
+
+/// Characters of a type in a header at most. The other bytes are for the shape.
+pub const MOST_DESCRIPTION: usize = 9_000;
 
 /// NumPy's name of `bool`.
 pub const BOOL: &str = "|b1";
@@ -101,6 +107,11 @@ pub fn dtype(layout: &Layout) -> io::Result<DType> {
             DType::Record(members.iter().map(member).collect::<io::Result<_>>()?)
         }
     })
+}
+
+/// Characters of a type in a header.
+pub fn description(layout: &Layout) -> usize {
+    dtype(layout).map_or(usize::MAX, |dtype| dtype.descr().chars().count())
 }
 
 /// The type of a cell, and whether its bytes must be swapped on this machine.

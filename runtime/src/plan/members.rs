@@ -2,6 +2,7 @@
 //! that files of such cells can be split and joined.
 
 use super::{FieldDecl, Role};
+use crate::npy::{self, MOST_DESCRIPTION, MOST_STRUCTS};
 use crate::record::Layout;
 use std::collections::BTreeSet;
 
@@ -53,8 +54,25 @@ fn fill(parts: &[FieldDecl], first: &FieldDecl, declared: &str) -> Result<(), St
         leaves.push((path, part.layout()));
     }
     match Layout::of(&leaves) {
-        Some(_) => Ok(()),
-        None if first.role == Role::Temp => Ok(()),
+        _ if first.role == Role::Temp => Ok(()),
+        Some(layout) => writable(&layout, declared),
         None => Err(format!("the parts of the field `{declared}` are no struct and no vec")),
     }
+}
+
+/// Checks that files of such cells can be read again.
+fn writable(layout: &Layout, declared: &str) -> Result<(), String> {
+    if layout.structs() > MOST_STRUCTS {
+        return Err(format!(
+            "the field `{declared}` has structs inside each other, more than {MOST_STRUCTS} deep"
+        ));
+    }
+    let characters = npy::description(layout);
+    if characters > MOST_DESCRIPTION {
+        return Err(format!(
+            "the type of the field `{declared}` has {characters} characters in the header of an \
+             .npy file, more than {MOST_DESCRIPTION}"
+        ));
+    }
+    Ok(())
 }

@@ -312,7 +312,13 @@ fn members_fill_the_cells_of_their_field() {
     let plan = Plan::from_json(&with(&[a.clone(), b.clone()]), "x").unwrap();
     assert_eq!(crate::record::records(&plan.fields).len(), 3);
     let deep = format!("K{}", ".".repeat(1 << 20));
+    let long = |more: usize| part(&format!("K.{}", "a".repeat(8_985 + more)), "K", 0, 4);
+    for parts in [part("K.a.b.c.d", "K", 0, 4), long(0)] {
+        assert!(Plan::from_json(&with(&[parts]), "x").is_ok());
+    }
     for (parts, message) in [
+        (vec![part("K.a.b.c.d.e", "K", 0, 4)], "has structs inside each other, more than 4 deep"),
+        (vec![long(1)], "has 9001 characters in the header of an .npy file, more than 9000"),
         (vec![b.clone(), a.clone()], "field `K.b` is at byte 4 of 8"),
         (vec![a.clone()], "field `K.a` is at byte 0 of 8"),
         (vec![a.clone(), part("K.a", "K", 4, 8)], "`K.a` is declared twice"),

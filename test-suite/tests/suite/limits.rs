@@ -36,6 +36,32 @@ fn cells(numbers: usize) -> String {
     )
 }
 
+/// A program whose cells are numbers inside so many structs.
+fn structs(deep: usize) -> String {
+    let all = each(deep - 1, |n| format!("struct S{} {{ a : S{n}, b : bool }}\n", n + 1));
+    let last = deep - 1;
+    let path = ".a".repeat(last);
+    format!(
+        "param N\nstruct S0 {{ u : vec<2, f32>, v : f32 }}\n{all}grid G = [0..N-1]\n\
+         field A : S{last} on G\nfield B : f32 on G\n\
+         fn f -> A [1..N-2] = A[-1]\nfn g -> B [1..N-2] = A[0]{path}.v\nsteps 3\n"
+    )
+}
+
+/// A program whose cells have a type of so many characters in a file.
+fn description(characters: usize) -> String {
+    // A member is `('name', [('name', '<f4'), ]), `, and brackets are around all.
+    let (count, outer) = (50, 78);
+    let inner = characters - 2 - count * (outer + 23);
+    let length = |n| inner / count + usize::from(n < inner % count);
+    let types = each(count, |n| format!("struct T{n} {{ {} : f32 }}\n", "v".repeat(length(n))));
+    let members = joined(count, ", ", |n| format!("m{n:0>width$} : T{n}", width = outer - 1));
+    format!(
+        "param N\n{types}struct S {{ {members} }}\ngrid G = [0..N-1]\nfield A : S on G\n\
+         fn f -> A [1..N-2] = A[-1]\nsteps 3\n"
+    )
+}
+
 /// A program of so many functions, each of so many terms.
 fn functions(count: usize, terms: usize) -> String {
     line(
@@ -182,6 +208,8 @@ fn all() -> Vec<(&'static str, String, String)> {
         ("scalars", scalars(limits::SCALARS), scalars(limits::SCALARS + 1)),
         ("fields", fields(limits::FIELDS), fields(limits::FIELDS + 1)),
         ("cell", cells(limits::CELL), cells(limits::CELL + 1)),
+        ("structs", structs(limits::STRUCTS), structs(limits::STRUCTS + 1)),
+        ("description", description(limits::DESCRIPTION), description(limits::DESCRIPTION + 1)),
         ("updates", updates(limits::CELL), updates(limits::CELL + 1)),
         ("functions", functions(limits::FUNCTIONS, 2), functions(limits::FUNCTIONS + 1, 2)),
         ("lets", lets(limits::LETS), lets(limits::LETS + 1)),
@@ -255,6 +283,24 @@ fn what_is_at_a_limit_compiles_in_the_documented_time() {
         }
     }
     assert!(late.is_empty(), "{late:?}");
+}
+
+/// What a run writes is read by the next one.
+#[test]
+fn cells_at_the_limits_go_through_files() {
+    for (program, other) in [
+        (structs(limits::STRUCTS), "--in B=zeros"),
+        (description(limits::DESCRIPTION), ""),
+    ] {
+        let scratch = Scratch::new();
+        scratch.write("cells.stencil", &program);
+        let run = format!("stencilc run cells.stencil --target reference {other}");
+        let line = format!(
+            "{run} --size N=7 --in A=random:1 --out A=a.npy && {run} --in A=a.npy --out A=b.npy"
+        );
+        let outcome = scratch.shell(&line);
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    }
 }
 
 /// A piece whose bound a run's size brings beyond the limit, though it is empty.

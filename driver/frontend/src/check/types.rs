@@ -11,6 +11,8 @@ use crate::program::{BinaryOp, Expr, ExprKind, FieldId, Type};
 use crate::source::Span;
 use cranelift_entity::EntityRef;
 use stencil_runtime::array::Element;
+use stencil_runtime::npy;
+use stencil_runtime::record::Layout;
 
 /// The type of a cell, a member or a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,17 +67,60 @@ impl Checker<'_> {
                 None => sound = false,
             }
         }
-        let numbers: usize = known.iter().map(|(_, ty)| self.leaves(ty).len()).sum();
-        if numbers > limits::CELL {
-            let message = format!("a cell has at most {} numbers", limits::CELL);
-            let remark = format!("a struct of {numbers} numbers");
-            let error = Diagnostic::error(message, name.span, remark);
-            self.report(error.help("spread them over several fields"));
-            sound = false;
-        }
+        sound &= self.struct_within_limits(name, &known);
         let id = self.structs.len();
         if self.declare(name, if sound { Symbol::Struct(id) } else { Symbol::Poisoned }) && sound {
             self.structs.push(StructType { name: name.node.clone(), members: known });
+        }
+    }
+
+    /// Whether cells of a struct are few numbers, and a file of them can be read again.
+    fn struct_within_limits(&mut self, name: &Name, members: &[(String, Ty)]) -> bool {
+        let numbers: usize = members.iter().map(|(_, ty)| self.leaves(ty).len()).sum();
+        let members = members.iter().map(|(member, ty)| (member.clone(), self.layout(ty)));
+        let layout = Layout::Struct(members.collect());
+        let (structs, characters) = (layout.structs(), npy::description(&layout));
+        let (message, remark, help) = if numbers > limits::CELL {
+            (
+                format!("a cell has at most {} numbers", limits::CELL),
+                format!("a struct of {numbers} numbers"),
+                "spread them over several fields",
+            )
+        } else if structs > limits::STRUCTS {
+            (
+                format!("structs are at most {} deep inside each other", limits::STRUCTS),
+                format!("with this one {structs}"),
+                "write the members of an inner struct in the outer one",
+            )
+        } else if characters > limits::DESCRIPTION {
+            let most = limits::DESCRIPTION;
+            (
+                format!("a struct has at most {most} characters in the header of an .npy file"),
+                format!("this one has {characters}"),
+                "shorten the names of its members, or spread them over several fields",
+            )
+        } else {
+            return true;
+        };
+        self.report(Diagnostic::error(message, name.span, remark).help(help));
+        false
+    }
+
+    /// A type as files have it.
+    fn layout(&self, ty: &Ty) -> Layout {
+        let named = |(name, ty): &(String, Ty)| (name.clone(), self.layout(ty));
+        match ty {
+            Ty::Number(element) => Layout::Number(*element),
+            Ty::Bool => Layout::Bool,
+            Ty::Vec(lanes, of) => Layout::Vec(*lanes, Box::new(self.layout(of))),
+            Ty::Complex(element) => {
+                let part = |name: &str| (name.to_owned(), Layout::Number(*element));
+                Layout::Struct(vec![part("re"), part("im")])
+            }
+            Ty::Struct(id) => {
+                let members = self.structs.get(*id).map(|found| found.members.as_slice());
+                Layout::Struct(members.unwrap_or_default().iter().map(named).collect())
+            }
         }
     }
 
