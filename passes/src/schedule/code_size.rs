@@ -6,6 +6,7 @@
 //! and a schedule that was asked for is declined where it would take minutes.
 
 use crate::schedule::launch_groups::Group;
+use crate::schedule::pyramids;
 use crate::schedule::strategy::Strategy;
 use crate::subject::Subject;
 use melior::ir::operation::OperationLike;
@@ -25,7 +26,7 @@ pub const MOST_OPERATIONS: i64 = 200_000;
 /// Operations beside those of its function that an evaluation takes.
 const EVALUATION: i64 = 10;
 
-/// Operations in the code of all kernels of a program, each at its largest number of steps.
+/// Operations in the code of all kernels of a program.
 pub const MOST_OF_ALL: i64 = 300_000;
 
 /// Operations of an absolute read: its address, and LLVM's looks at all pairs of addresses.
@@ -49,7 +50,10 @@ pub fn most_steps(
     let pieces: i64 = applies.iter().map(|apply| count(apply.pieces.len())).sum();
     let evaluations = pieces.saturating_mul(strategy.usual_copies(rank)).max(1);
     let operations = operations(program, strategy, applies, per_thread)?.max(1);
-    Ok((MOST_EVALUATIONS / evaluations).min(MOST_OPERATIONS / operations).max(1))
+    let most = (MOST_EVALUATIONS / evaluations).min(MOST_OPERATIONS / operations);
+    let all = |height: i64| pyramids::heights(height).into_iter().sum::<i64>();
+    let fits = |height: &i64| all(*height) <= MOST_OF_ALL / operations;
+    Ok((2..=most).rev().find(fits).unwrap_or(1))
 }
 
 /// The pyramid height of a group where none is asked for.
@@ -91,16 +95,16 @@ pub fn evaluation(program: &Program, name: &str) -> Result<i64, Error> {
     Ok(own.saturating_add(EVALUATION))
 }
 
-/// Declines kernels of some steps whose code would be too long.
+/// Declines kernels of some steps whose code would be too long. The result is its operations.
 pub fn check(
     program: &Program,
     strategy: &dyn Strategy,
     applies: &[&Apply],
     (per_thread, steps): (&[i64], i64),
-) -> Result<(), Error> {
+) -> Result<i64, Error> {
     let operations = operations(program, strategy, applies, per_thread)?.saturating_mul(steps);
     if operations <= MOST_OPERATIONS {
-        return Ok(());
+        return Ok(operations);
     }
     Err(Error::declined(
         Decline::CodeSize,
@@ -119,15 +123,15 @@ pub fn check(
 pub struct Total(Cell<i64>);
 
 impl Total {
-    /// Adds a kernel of some steps, and declines too much code of all kernels.
+    /// Adds a kernel of some steps. Declines too much code of the kernel, or of all kernels.
     pub fn add(
         &self,
         program: &Program,
         strategy: &dyn Strategy,
         applies: &[&Apply],
-        (per_thread, steps): (&[i64], i64),
+        shape: (&[i64], i64),
     ) -> Result<(), Error> {
-        let kernel = operations(program, strategy, applies, per_thread)?.saturating_mul(steps);
+        let kernel = check(program, strategy, applies, shape)?;
         let all = self.0.get().saturating_add(kernel);
         self.0.set(all);
         if all <= MOST_OF_ALL {
@@ -137,8 +141,8 @@ impl Total {
             Decline::CodeSize,
             format!(
                 "the code of all kernels, up to this one, would have about {all} operations, and \
-                 the limit is {MOST_OF_ALL}; write fewer or shorter functions, or take fewer cells \
-                 per thread or another strategy"
+                 the limit is {MOST_OF_ALL}; take fewer steps, fewer cells per thread or another \
+                 strategy, or write fewer or shorter functions"
             ),
         )
         .at(place(applies)))
@@ -296,11 +300,31 @@ mod tests {
         let applies: Vec<_> = program.applies.iter().collect();
         let (strategy, total) = (strategies::named("naive").unwrap(), Total::default());
         let each = 2 * (800 + 12);
+        // Each kernel is below the limit of one.
         let half = MOST_OF_ALL / each / 2;
         assert!(total.add(&program, strategy, &applies, (&[1, 1], half)).is_ok());
         assert!(total.add(&program, strategy, &applies, (&[1, 1], half)).is_ok());
         let error = total.add(&program, strategy, &applies, (&[1, 1], 2)).unwrap_err();
         assert!(error.is_decline() && error.message.contains("the limit is 300000"), "{error:?}");
+    }
+
+    /// A height of nine leaves kernels of eight, four, two and one.
+    #[test]
+    fn heights_have_room_for_the_kernels_of_the_steps_left_over() {
+        let context = stencil_dialects::context().unwrap();
+        let module = Module::parse(&context, &reads("i32", 25)).unwrap();
+        let program = Program::read(&module).unwrap();
+        let applies: Vec<_> = program.applies.iter().collect();
+        let (strategy, total) = (strategies::named("stream").unwrap(), Total::default());
+        let shape: &[i64] = &[4, 1];
+        let most = most_steps(&program, strategy, &applies, (shape, 2)).unwrap();
+        let own = operations(&program, strategy, &applies, shape).unwrap();
+        assert!((most + 1) * own <= MOST_OPERATIONS, "{own} {most}");
+        for steps in pyramids::heights(most) {
+            total.add(&program, strategy, &applies, (shape, steps)).unwrap();
+        }
+        let beyond = pyramids::heights(most + 1).into_iter().sum::<i64>();
+        assert!(beyond * own > MOST_OF_ALL, "{own} {most}");
     }
 
     #[test]

@@ -134,7 +134,7 @@ pub fn openings<'c>(
         // The defaults alone, so that `tile-overlapped` declines code that is too long.
         let per_thread = choice.per_thread.as_deref().unwrap_or_default();
         let others = match code_size::check(subject.program, strategy, &applies, (per_thread, 1)) {
-            Ok(()) => strategy.candidates(subject, rank, choice)?,
+            Ok(_) => strategy.candidates(subject, rank, choice)?,
             Err(error) if error.is_decline() => Vec::new(),
             Err(error) => return Err(error),
         };

@@ -119,7 +119,7 @@ fn name_of(names: &Names, height: i64) -> &str {
 }
 
 /// A pyramid height and the powers of two below it, the largest first.
-fn heights(pyramid_height: i64) -> Vec<i64> {
+pub(super) fn heights(pyramid_height: i64) -> Vec<i64> {
     let below = (0..62).map(|bit| 1_i64 << bit).take_while(|digit| *digit < pyramid_height);
     let mut heights: Vec<i64> = below.chain([pyramid_height]).collect();
     heights.reverse();

@@ -99,7 +99,7 @@ impl Pass for TileOverlapped {
         let builder = Builder::new(context, first.op.location(), mlir::body(module));
         let choices = if heights.is_empty() { vec![choice] } else { heights.clone() };
         let all: Vec<i64> = heights.iter().filter_map(|height| height.pyramid_height).collect();
-        let mut names = Names::new();
+        let (mut names, code) = (Names::new(), code_size::Total::default());
         for choice in choices {
             let subject = Subject::of(module, &program)?;
             let strategy = match &choice.strategy {
@@ -107,8 +107,7 @@ impl Pass for TileOverlapped {
                 None => strategies::usual(&subject),
             };
             strategies::check_target(&subject, strategy)?;
-            let code = code_size::Total::default();
-            let tiling = Tiling { subject, strategy, choice, code };
+            let tiling = Tiling { subject, strategy, choice, code: &code };
             let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
             if all.is_empty() {
                 tiling.all(&builder, &groups)?;
@@ -142,8 +141,8 @@ pub(super) struct Tiling<'c, 'p> {
     pub(super) subject: Subject<'c, 'p>,
     pub(super) strategy: &'static dyn Strategy,
     pub(super) choice: Choice,
-    /// The code of the kernels so far, where a step has several.
-    code: code_size::Total,
+    /// The code of the kernels so far.
+    code: &'p code_size::Total,
 }
 
 impl<'c> Tiling<'c, '_> {
@@ -232,8 +231,6 @@ impl<'c> Tiling<'c, '_> {
                     let name = tile_kernel::name(&self.subject, number);
                     let (strategy, schedule) = self.schedule(group, groups)?;
                     let schedule = Schedule { steps, ..schedule };
-                    let shape = (schedule.per_thread.as_slice(), repetitions);
-                    self.code.add(self.subject.program, strategy, &group.applies, shape)?;
                     self.kernel(builder, &name, (group, strategy), repetitions, schedule)?;
                     open.insert(name)
                 }
@@ -362,7 +359,7 @@ impl<'c> Tiling<'c, '_> {
         mut schedule: Schedule,
     ) -> Result<(), Error> {
         let program = self.subject.program;
-        code_size::check(program, strategy, &group.applies, (&schedule.per_thread, steps))?;
+        self.code.add(program, strategy, &group.applies, (&schedule.per_thread, steps))?;
         let mut regions = regions::of(program, group, steps)?;
         if schedule.region == Region::Fixed {
             regions.fix();

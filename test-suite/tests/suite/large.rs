@@ -247,4 +247,14 @@ fn code_of_one_kernel_and_of_all_kernels_has_a_limit() {
             assert!(words, "{}", outcome.stderr);
         }
     }
+    // The kernels of 17, 16, 8, 4, 2 and 1 steps, and those of several heights, add up.
+    for (option, heights) in [("--pyramid-height", "17"), ("--heights", "1,2,4,8,16")] {
+        let scratch = Scratch::new();
+        scratch.write("powers.stencil", powers(1, 10));
+        let arguments = ["powers.stencil", "--strategy", "block", option, heights];
+        let outcome = scratch.run("stencilc", &arguments);
+        assert_eq!(outcome.code, Some(1), "{option}");
+        assert!(outcome.stderr.contains("the code of all kernels"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("the limit is 300000"), "{}", outcome.stderr);
+    }
 }
