@@ -22,6 +22,9 @@ pub const REPETITIONS: i64 = 1024;
 /// Repetitions that stand in each other.
 pub const REPEATS: usize = 2;
 
+/// Steps between two looks at the condition that ends a run.
+pub const EVERY: i64 = 1 << 20;
+
 /// Pieces of one apply.
 pub const PIECES: usize = 200;
 

@@ -18,15 +18,21 @@ pub enum Combine {
     Min,
     /// The larger one; a NaN where one is a NaN.
     Max,
+    /// The smaller one of integers that are 0 or 1; 1 where there is none.
+    All,
 }
 
 impl Combine {
-    const ALL: [(&'static str, Self); 3] =
-        [("sum", Self::Sum), ("min", Self::Min), ("max", Self::Max)];
+    const WORDS: [(&'static str, Self); 4] =
+        [("sum", Self::Sum), ("min", Self::Min), ("max", Self::Max), ("all", Self::All)];
 
     /// The word in the IR.
     pub fn name(self) -> &'static str {
-        Self::ALL.into_iter().find(|(_, one)| *one == self).map_or("", |(name, _)| name)
+        Self::WORDS.into_iter().find(|(_, one)| *one == self).map_or("", |(name, _)| name)
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::WORDS.into_iter().find(|(known, _)| *known == name).map(|(_, one)| one)
     }
 }
 
@@ -53,11 +59,10 @@ impl<'c> Reduce<'c> {
     /// Reads the operation behind so many applies; names are the verifier's work.
     pub(super) fn read(op: Op<'c>, place: usize) -> Result<Self, Error> {
         let name = read(op, "operation", attribute::as_string)?;
-        let combine = Combine::ALL.into_iter().find(|(known, _)| *known == name);
         let wrong = || {
             Error::new(
                 mlir::place(op.location()),
-                format!("there is no reduction \"{name}\"; there are sum, min and max"),
+                format!("there is no reduction \"{name}\"; there are sum, min, max and all"),
             )
         };
         Ok(Self {
@@ -65,7 +70,7 @@ impl<'c> Reduce<'c> {
             field: read(op, "field", attribute::as_symbol)?,
             grid: read(op, "grid", attribute::as_symbol)?,
             function: read(op, "function", attribute::as_symbol)?,
-            combine: combine.ok_or_else(wrong)?.1,
+            combine: Combine::named(name).ok_or_else(wrong)?,
             place,
             repeats: repetitions(op)?,
         })
@@ -152,7 +157,7 @@ pub fn combined<'c>(field: &Field<'c>) -> Result<Option<(&'c str, Combine)>, Err
     let entries = |attribute: Attribute<'c>| {
         let entry = |name| attribute::as_string(attribute::entry(attribute, name)?);
         let (into, name) = (entry("into")?, entry("operation")?);
-        Some((into, Combine::ALL.into_iter().find(|(known, _)| *known == name)?.1))
+        Some((into, Combine::named(name)?))
     };
     read_optional(field.op, COMBINED, entries)
 }

@@ -5,11 +5,10 @@ use super::bounds::reads_inside;
 use super::point_function::{self, Purpose};
 use crate::attribute;
 use crate::error::Error;
+use crate::limits::EVERY;
 use crate::mlir;
-use crate::stencil::{Apply, Program, Reduce, Role};
-
-/// The most steps between two looks at the condition of a run.
-const MOST_EVERY: i64 = 1 << 20;
+use crate::stencil::{Apply, Combine, Program, Reduce, Role};
+use melior::ir::TypeLike;
 
 /// Verifies every `stencil.reduce`, the fields of their values, and `stencil.until`.
 pub(super) fn verify(program: &Program, errors: &mut Vec<Error>) {
@@ -48,8 +47,8 @@ pub(super) fn verify(program: &Program, errors: &mut Vec<Error>) {
             let message = format!("@{} is no field of the role \"condition\"", until.condition);
             errors.push(at(until.op, message));
         }
-        if !(1..=MOST_EVERY).contains(&until.every) {
-            let message = format!("every is from 1 to {MOST_EVERY}, not {}", until.every);
+        if !(1..=EVERY).contains(&until.every) {
+            let message = format!("every is from 1 to {EVERY}, not {}", until.every);
             errors.push(at(until.op, message));
         }
     }
@@ -66,6 +65,9 @@ fn verify_reduce(program: &Program, reduce: &Reduce) -> Result<(), Error> {
     }
     if field.role == Role::Condition && field.element.to_string() != "i32" {
         return Err(at(reduce.op, "a condition is an i32: 0, or another number where it holds"));
+    }
+    if reduce.combine == Combine::All && !field.element.is_integer() {
+        return Err(at(reduce.op, "\"all\" combines integers, which are 0 or 1"));
     }
     let piece = program.reduced(reduce)?;
     let rank = piece.lower.result_count();

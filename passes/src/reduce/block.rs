@@ -65,6 +65,7 @@ impl<'c> Operator<'c> {
             Combine::Sum => builder.zero(self.element),
             Combine::Min => most(true),
             Combine::Max => most(false),
+            Combine::All => builder.constant(self.element, 1),
         }
     }
 
@@ -78,11 +79,11 @@ impl<'c> Operator<'c> {
         let name = match (self.combine, self.element.is_float(), self.unsigned) {
             (Combine::Sum, true, _) => "arith.addf",
             (Combine::Sum, false, _) => "arith.addi",
-            (Combine::Min, true, _) => "arith.minimumf",
+            (Combine::Min | Combine::All, true, _) => "arith.minimumf",
             (Combine::Max, true, _) => "arith.maximumf",
-            (Combine::Min, false, false) => "arith.minsi",
+            (Combine::Min | Combine::All, false, false) => "arith.minsi",
             (Combine::Max, false, false) => "arith.maxsi",
-            (Combine::Min, false, true) => "arith.minui",
+            (Combine::Min | Combine::All, false, true) => "arith.minui",
             (Combine::Max, false, true) => "arith.maxui",
         };
         builder.binary(name, first, second)

@@ -11,8 +11,24 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @value(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
     return %a : f32
   }
-  // expected-error @+1 {{there is no reduction "median"; there are sum, min and max}}
+  // expected-error @+1 {{there is no reduction "median"; there are sum, min, max and all}}
   "stencil.reduce"() {field = @worst, grid = @G, function = @value, operation = "median"} : () -> ()
+}
+
+// -----
+
+#zero = affine_map<()[n] -> (0)>
+#last = affine_map<()[n] -> (n - 1)>
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = #zero, upper = #last} : () -> ()
+  "stencil.grid"() {sym_name = "cell", lower = #zero, upper = #zero} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "worst", grid = @cell, type = f32, role = "reduction"} : () -> ()
+  func.func private @value(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %a : f32
+  }
+  // expected-error @+1 {{"all" combines integers, which are 0 or 1}}
+  "stencil.reduce"() {field = @worst, grid = @G, function = @value, operation = "all"} : () -> ()
 }
 
 // -----

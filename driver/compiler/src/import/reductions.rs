@@ -36,6 +36,7 @@ impl<'c> Import<'c, '_> {
             program::Combine::Sum => Combine::Sum,
             program::Combine::Min => Combine::Min,
             program::Combine::Max => Combine::Max,
+            program::Combine::All => Combine::All,
         };
         let reduce = stencil::reduce(&builder, (name, &grid), &function, combine)?;
         stencil::set_repeats(&builder, reduce, &super::repetitions(&reduction.repeats)?);

@@ -50,7 +50,7 @@ const OPERATIONS: [(&str, Operation); 8] = [
     ("argmax", Operation::Place(Combine::Max)),
     ("count", Operation::Count),
     ("any", Operation::Condition(Combine::Max)),
-    ("all", Operation::Condition(Combine::Min)),
+    ("all", Operation::Condition(Combine::All)),
 ];
 
 /// An operation, by the types of its operand and of its result.

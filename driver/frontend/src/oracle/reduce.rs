@@ -163,6 +163,7 @@ fn neutral<T: Number>(combine: Combine) -> T {
         Combine::Sum => T::default(),
         Combine::Min => T::narrow(Wide::Float(f64::INFINITY)),
         Combine::Max => T::narrow(Wide::Float(f64::NEG_INFINITY)),
+        Combine::All => T::narrow(Wide::Float(1.0)),
     }
 }
 
@@ -170,7 +171,7 @@ fn neutral<T: Number>(combine: Combine) -> T {
 fn both<T: Number>(combine: Combine, a: T, b: T) -> T {
     let function = match combine {
         Combine::Sum => return a.add(b),
-        Combine::Min => MathFunction::Min,
+        Combine::Min | Combine::All => MathFunction::Min,
         Combine::Max => MathFunction::Max,
     };
     match (a != a, b != b) {

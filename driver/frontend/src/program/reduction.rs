@@ -36,6 +36,8 @@ pub enum Combine {
     Min,
     /// The larger one; a NaN where one is a NaN.
     Max,
+    /// The smaller one of conditions, which are 0 or 1; 1 where there is none.
+    All,
 }
 
 /// `until CONDITION every COUNT`

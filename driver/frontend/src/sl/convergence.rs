@@ -70,7 +70,7 @@ pub fn ends(program: &mut Program, span: Span, every: i64) {
     let cell = types::condition(number(KEPT)(cell));
     program.reductions.push(Reduction {
         field: converged,
-        combine: Combine::Min,
+        combine: Combine::All,
         piece: Piece {
             region,
             lets: Vec::new(),

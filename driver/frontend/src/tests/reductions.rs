@@ -95,8 +95,8 @@ fn boxes_without_points_have_neutral_values() {
          reduce both : i64 = count(b && !a) on [0]\nsteps 1"
     ));
     let (outputs, _) = run(&text, &[4.0, 5.0], 1);
-    let found = ["s", "low", "c", "both"].map(|name| value(&outputs, name));
-    assert_eq!(found, [0.0, 2_147_483_647.0, 0.0, 1.0]);
+    let found = ["s", "low", "c", "a", "b", "both"].map(|name| value(&outputs, name));
+    assert_eq!(found, [0.0, 2_147_483_647.0, 0.0, 0.0, 1.0, 1.0]);
     assert_eq!(value(&outputs, "high"), f64::NEG_INFINITY);
 }
 
