@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use stencil_compiler::{Array, Failure, Plan};
 use stencil_runtime::record::{Record, records};
+use stencil_runtime::whole_file::check_distinct;
 
 /// Stands for the number of steps taken.
 const STEP: &str = "{step}";
@@ -83,6 +84,29 @@ fn may_meet(one: &Path, other: &Path) -> bool {
     reached.contains(&(one.len(), other.len()))
 }
 
+/// The files that are there by a name with `{step}`, whatever the step. Links may lead anywhere.
+fn there(path: &Path) -> Vec<PathBuf> {
+    if !has_step(path) {
+        return Vec::new();
+    }
+    let mut found = vec![PathBuf::new()];
+    for part in path.components().map(|part| Path::new(part.as_os_str())) {
+        if !has_step(part) {
+            found.iter_mut().for_each(|folder| folder.push(part));
+            continue;
+        }
+        let inside = |folder: &PathBuf| -> Vec<PathBuf> {
+            let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+            let names = entries.map(|entry| PathBuf::from(entry.file_name()));
+            names.filter(|name| may_meet(name, part)).map(|name| folder.join(name)).collect()
+        };
+        found = found.iter().flat_map(inside).collect();
+    }
+    found.sort();
+    found
+}
+
 /// The letters of a name with its folder; none stands for the digits of a step.
 fn letters(path: &Path) -> Vec<Option<char>> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -103,6 +127,7 @@ pub fn check_steps(
     others: &[PathBuf],
     read: &[PathBuf],
 ) -> Result<(), Failure> {
+    let inputs: Vec<_> = read.iter().map(PathBuf::as_path).collect();
     for (place, path) in paths.values().enumerate() {
         let meets = |other: &&PathBuf| (has_step(path) || has_step(other)) && may_meet(path, other);
         if let Some(input) = read.iter().find(meets) {
@@ -112,6 +137,10 @@ pub fn check_steps(
                 input.display()
             )));
         }
+        there(path)
+            .iter()
+            .try_for_each(|file| check_distinct(&[file], &inputs))
+            .map_err(Failure::user)?;
         if let Some(other) = paths.values().skip(place + 1).chain(others).find(meets) {
             return Err(Failure::user(format!(
                 "{} and {} may be one file for two outputs; choose names that differ in more than \

@@ -100,6 +100,29 @@ fn pictures_and_an_animation_are_written() {
     assert!(gif.starts_with(b"GIF89a") && frames == 8, "{frames} frames");
 }
 
+/// A snapshot of a later step would be an input through a link: nothing is written.
+#[test]
+fn links_to_inputs_are_refused_before_the_run() {
+    for (link, out) in [
+        ("ln -s ../in.npy s/a3.npy", "s/a{step}.npy"),
+        ("ln in.npy s/a3.npy", "s/a{step}.npy"),
+        ("ln -s in.npy a3.npy", "a{step}.npy"),
+        ("mkdir t2 && ln -s ../in.npy t2/a2.npy", "t{step}/a{step}.npy"),
+    ] {
+        let scratch = scratch();
+        done(&scratch, &format!("{RUN} --target reference --steps 0 --out A=in.npy"));
+        assert_eq!(scratch.shell(link).code, Some(0), "{link}");
+        let before = scratch.contents();
+        let outcome = scratch.shell(&format!(
+            "stencilc run heat.stencil --target reference --in A=in.npy --snapshot-every 1 --out \
+             'A={out}' --steps 3"
+        ));
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{link}");
+        assert!(scratch.contents() == before, "{link}: {:?}", outcome.new_files);
+        assert!(outcome.stderr.contains("would replace the input in.npy"), "{}", outcome.stderr);
+    }
+}
+
 fn refused(case: &str, command: &str) {
     let scratch = scratch();
     done(&scratch, &format!("{RUN} --target reference --steps 0 --out A=s/a3.npy"));
