@@ -28,8 +28,10 @@ impl Checker<'_> {
     }
 
     fn pair_disjoint(&mut self, first: &Piece, second: &Piece, grids: &[Grid], function: &str) {
+        // Sizes are not negative.
         let before = |end: &Affine, start: &Affine| {
-            start.minus(end).and_then(|gap| gap.as_number()).is_some_and(|gap| gap > 0)
+            let gap = start.minus(end);
+            gap.is_some_and(|gap| gap.constant > 0 && gap.terms.iter().all(|(_, by)| *by >= 0))
         };
         for dimension in 0..first.region.lower.len() {
             let both = (bounds_of(&first.region, dimension), bounds_of(&second.region, dimension));
@@ -46,9 +48,6 @@ impl Checker<'_> {
                 facts.add_inside(&piece.region, &grid.region);
             }
         }
-        if facts.contradictory() {
-            return; // One of them is empty.
-        }
         let mut orders: Vec<Vec<Affine>> = Vec::new();
         for dimension in 0..first.region.lower.len() {
             let a = bounds_of(&first.region, dimension);
@@ -62,6 +61,9 @@ impl Checker<'_> {
                 return;
             }
             orders.push(both.into_iter().flatten().filter(|value| !facts.refute(value)).collect());
+        }
+        if facts.contradictory() {
+            return; // One of them is empty.
         }
         let text = |span| crate::lexer::shorten(self.source.slice(span));
         let names = format!("`{}` and `{}` of `{function}`", text(first.span), text(second.span));

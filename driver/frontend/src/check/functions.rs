@@ -45,7 +45,7 @@ impl Checker<'_> {
         self.within_limits(name, &known, pieces);
         let (mut checked, mut primed) = (Vec::new(), Vec::new());
         for piece in pieces.iter().take(limits::PIECES) {
-            if self.errors.len() > MOST_SHOWN {
+            if self.errors.len() > MOST_SHOWN || !self.one_more_piece(piece.region.span) {
                 break; // No more is shown.
             }
             self.scope =
@@ -122,7 +122,7 @@ impl Checker<'_> {
     /// The limits of a function.
     fn within_limits(&mut self, name: &Name, updated: &[FieldId], pieces: &[ast::Piece]) {
         self.functions += 1;
-        self.at_most(self.functions, limits::FUNCTIONS, "functions", name.span);
+        self.at_most(self.functions, limits::FUNCTIONS, "functions and reductions", name.span);
         if updated.len() > limits::CELL {
             let message = format!("a function updates at most {} numbers at a point", limits::CELL);
             let remark = format!("updates {}", updated.len());
@@ -135,6 +135,17 @@ impl Checker<'_> {
             let error = Diagnostic::error(message, piece.region.span, remark);
             self.report(error.help("use `if` on a coordinate, or write several functions"));
         }
+    }
+
+    /// Counts a piece of the program; says so where it is one too many.
+    pub(super) fn one_more_piece(&mut self, span: Span) -> bool {
+        self.pieces += 1;
+        if self.pieces == limits::ALL_PIECES + 1 {
+            let message = format!("a program has at most {} pieces", limits::ALL_PIECES);
+            let error = Diagnostic::error(message, span, "too many with this piece");
+            self.report(error.help("use `if` on a coordinate, or write two programs"));
+        }
+        self.pieces <= limits::ALL_PIECES
     }
 
     /// The grids of some fields, each once.

@@ -129,6 +129,8 @@ struct Checker<'a> {
     steps_at: Option<Span>,
     /// Functions and reductions so far, faulty or not.
     functions: usize,
+    /// Pieces and boxes of reductions so far.
+    pieces: usize,
     /// The `repeat`s that the present item stands in, the outer one first.
     repeats: Vec<Repetition>,
     /// How many `repeat`s of the file have begun.
@@ -256,6 +258,7 @@ impl<'a> Checker<'a> {
             written_out: 0,
             steps_at: None,
             functions: 0,
+            pieces: 0,
             repeats: Vec::new(),
             repeats_begun: 0,
             scope: Scope::default(),

@@ -144,6 +144,7 @@ impl Checker<'_> {
         };
         self.functions += 1;
         self.at_most(self.functions, limits::FUNCTIONS, "functions and reductions", name.span);
+        self.one_more_piece(region.span);
         let place = self.program.functions.len();
         let element = self.reduction_type(ty, operation);
         let known = self.operation(operation);
