@@ -31,8 +31,8 @@ pub const PIECES: usize = 200;
 /// Pieces of a program.
 pub const ALL_PIECES: usize = 400;
 
-/// Different reads of a piece, added up over all pieces of a program. A read of a field with a
-/// boundary rule counts twice.
+/// Reads of a piece, added up over all pieces of a program. A read of a field with a boundary rule
+/// counts twice.
 pub const READS: usize = 1000;
 
 /// Operations of point functions, counted for each piece, and those of a boundary rule for each

@@ -166,9 +166,25 @@ pub fn write_png(
     png.set_color(png::ColorType::Indexed);
     png.set_depth(png::BitDepth::Eight);
     png.set_palette(colors.palette());
-    let mut png = png.write_header()?;
-    png.write_image_data(&frame.places(range))?;
-    png.finish().map_err(io::Error::from)
+    let mut png = png.write_header().map_err(of_png)?;
+    png.write_image_data(&frame.places(range)).map_err(of_png)?;
+    png.finish().map_err(of_png)
+}
+
+/// The system's error, if it is one: it tells a full disk.
+fn of_png(error: png::EncodingError) -> io::Error {
+    match error {
+        png::EncodingError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+/// The same of an animation.
+fn of_gif(error: gif::EncodingError) -> io::Error {
+    match error {
+        gif::EncodingError::Io(error) => error,
+        other => io::Error::other(other),
+    }
 }
 
 /// Writes an animation, which repeats. Without a range, the colours go from the least to the
@@ -188,17 +204,13 @@ pub fn write_gif(
     let (Some(width), Some(height)) = (size(first.width), size(first.height)) else {
         return Err(no_size(first, u32::from(u16::MAX)));
     };
-    let mut gif =
-        gif::Encoder::new(out, width, height, &colors.palette()).map_err(io::Error::other)?;
-    gif.set_repeat(gif::Repeat::Infinite).map_err(io::Error::other)?;
+    let mut gif = gif::Encoder::new(out, width, height, &colors.palette()).map_err(of_gif)?;
+    gif.set_repeat(gif::Repeat::Infinite).map_err(of_gif)?;
     for frame in frames {
         let places = frame.places(range);
         let mut frame = gif::Frame::from_indexed_pixels(width, height, places, None);
         frame.delay = FRAME_TIME;
-        gif.write_frame(&frame).map_err(|error| match error {
-            gif::EncodingError::Io(error) => error,
-            other => io::Error::other(other),
-        })?;
+        gif.write_frame(&frame).map_err(of_gif)?;
     }
     Ok(())
 }

@@ -36,7 +36,7 @@ pub(super) fn verify(module: &Module, program: &Program, errors: &mut Vec<Error>
             at_most(most, what, passed.then_some(apply.op));
         };
         passes(|counts| counts.pieces, limits::ALL_PIECES, "pieces");
-        passes(|counts| counts.reads, limits::READS, "different reads");
+        passes(|counts| counts.reads, limits::READS, "reads");
         passes(|counts| counts.operations, limits::OPERATIONS, OPERATIONS);
         before = now;
     }

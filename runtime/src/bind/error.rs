@@ -150,7 +150,10 @@ pub enum BindError {
     #[error("the scalar `{0}` has no value; give one with --set {0}=...")]
     MissingScalar(String),
     /// A number does not fit the scalar's type.
-    #[error("{value} is no {element}, the type of the scalar `{name}`")]
+    #[error(
+        "{value} is no {element}, the type of the scalar `{name}`; give a number that {element} \
+         can hold"
+    )]
     Scalar {
         /// The scalar.
         name: String,

@@ -52,7 +52,7 @@ pub fn solve(
         };
         if shape.len() != field.extents.len() {
             return Err(BindError::Rank {
-                field: field.name.clone(),
+                field: field.declared_name().to_owned(),
                 shape: shape_text(shape),
                 wanted: field.extents.len(),
                 extents: listed(field.extents.iter()),
@@ -73,14 +73,15 @@ pub fn solve(
             };
             let value = solved(affine, name, coefficient, *found, known).ok_or_else(|| {
                 BindError::NoSize {
-                    field: field.name.clone(),
+                    field: field.declared_name().to_owned(),
                     shape: shape_text(shape),
                     dimension: *dimension,
                     extent: (*extent).clone(),
                     name: name.clone(),
                 }
             })?;
-            let from = format!("dimension {dimension} of array `{}`", field.name);
+            let name_of_field = field.declared_name();
+            let from = format!("dimension {dimension} of array `{name_of_field}`");
             known.insert(name.clone(), Size { value, from });
         }
         if known.len() == before {
@@ -141,7 +142,7 @@ pub fn compare_shapes(
                 None => format!("{wanted}, `{extent}`"),
             };
             return Err(BindError::Shape {
-                field: field.name.clone(),
+                field: field.declared_name().to_owned(),
                 shape: shape_text(shape),
                 dimension,
                 wanted,

@@ -16,6 +16,8 @@ const SCALAR: &str = "param N\nscalar c : f32\ngrid G = [0..N-1]\nfield A : f32 
     [0..N-1] = c*A[0]\nsteps 4\n";
 const SQUARE: &str = "param N\ngrid G = [0..2*N-1, 0..2*N-1]\nfield A : f32 on G\nfn f -> A \
     [0..N-1, 0..N-1] = A[0,1]\nsteps 4\n";
+const VEC: &str = "param N\ngrid G = [0..N-1]\nfield V : vec<2, f32> on G\nfn f -> V [0..N-1] = \
+    V[0]\nsteps 4\n";
 const MANY_STEPS: &str = "param N\nparam K\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A \
     [0..N-1] = A[0]\nsteps 5*K\n";
 const BRANCH: &str = "module {\n  func.func @f(%a: f32) -> f32 {\n    return %b : f32\n  }\n}\n";
@@ -34,6 +36,7 @@ fn scratch() -> Scratch {
         ("exp.stencil", EXP),
         ("scalar.stencil", SCALAR),
         ("square.stencil", SQUARE),
+        ("vec.stencil", VEC),
         ("many-steps.stencil", MANY_STEPS),
         ("broken.mlir", BRANCH),
         ("wrong-role.mlir", WRONG_ROLE),
@@ -54,6 +57,7 @@ fn scratch() -> Scratch {
     array("a.npy", Element::F32, &[16, 16]);
     array("wide.npy", Element::F32, &[16, 20]);
     array("line.npy", Element::F32, &[16]);
+    array("pairs.npy", Element::F32, &[16, 2]);
     array("odd.npy", Element::F32, &[15, 15]);
     array("double.npy", Element::F64, &[16, 16]);
     let whole =
@@ -125,6 +129,7 @@ refused! {
     input_shape: "stencilc run heat2d.stencil --in A=a.npy --in K=wide.npy --out A=out.npy";
     input_shape_against_define: "stencilc run heat2d.stencil -D N=17 --in A=a.npy --in K=zeros \
         --out A=out.npy";
+    input_shape_of_vecs: "stencilc run vec.stencil --size N=17 --in V=pairs.npy --out V=out.npy";
     input_rank: "stencilc run heat2d.stencil --in A=line.npy --in K=zeros --out A=out.npy";
     input_odd_extent: "stencilc run square.stencil --in A=odd.npy --out A=out.npy";
     input_type: "stencilc run heat2d.stencil --in A=double.npy --in K=zeros --out A=out.npy";
@@ -161,6 +166,8 @@ refused! {
     scalar_no_number: "stencilc run heat2d.stencil --set alpha=hot --in A=a.npy --in K=zeros --out \
         A=out.npy";
     scalar_too_large: "stencilc run heat2d.stencil --set alpha=1e99 --in A=a.npy --in K=zeros \
+        --out A=out.npy";
+    scalar_too_small: "stencilc run heat2d.stencil --set alpha=1e-50 --in A=a.npy --in K=zeros \
         --out A=out.npy";
     scalar_missing: "stencilc run scalar.stencil --in A=line.npy --out A=out.npy";
     candidates_none: "stencilc heat2d.stencil --candidates 0 -o out.ptx";

@@ -74,7 +74,7 @@ fn modules_beyond_a_limit_are_refused_with_it() {
         (module(1, 0, 1, 0, &too_many), Some((FUNCTIONS, "applies"))),
         (module(1, 0, 1, 0, &[PIECES + 1]), Some((PIECES, "pieces, and this one has 201"))),
         (module(1, 0, 1, 0, &[10 * PIECES]), Some((ALL_PIECES, "pieces"))),
-        (module(1, 0, 1, 0, &[READS / 6 + 1; 2]), Some((READS, "different reads"))),
+        (module(1, 0, 1, 0, &[READS / 6 + 1; 2]), Some((READS, "reads"))),
     ] {
         let scratch = Scratch::new();
         scratch.write("limit.mlir", &module);

@@ -130,6 +130,21 @@ fn all_outputs_appear_or_none() {
     assert_eq!(after.len(), before.len());
 }
 
+/// A picture that does not fit the disk has the remedy that cells have.
+#[test]
+fn pictures_on_a_full_disk_are_refused_with_a_remedy() {
+    for (file, option) in [("new.npy", ""), ("new.png", ""), ("new.gif", "--snapshot-every 1")] {
+        let run = format!(
+            "stencilc run heat2d.stencil --target reference --size N=200 --size M=200 --steps 1 \
+             --in A=random:1 --in K=zeros --out A={file} {option}"
+        );
+        let outcome = scratch().shell(&format!("trap '' XFSZ; ulimit -f 1; exec {run}"));
+        assert_eq!((outcome.code, outcome.new_files.len()), (Some(1), 0), "{}", outcome.stderr);
+        let words = format!("can't write {file}: File too large (os error 27); make room or");
+        assert!(outcome.stderr.contains(&words), "{}", outcome.stderr);
+    }
+}
+
 /// Names that differ, of folders that do not.
 #[test]
 fn a_snapshot_does_not_replace_one_of_another_step() {

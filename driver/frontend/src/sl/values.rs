@@ -227,18 +227,20 @@ impl Lower<'_> {
             self.report(error.help("write `fmod(a, b)`"));
             return None;
         }
-        let (left, right) = (convert(left, element), convert(right, element));
-        let zero = right.kind == ExprKind::Int(0);
-        if zero && matches!(op.node, BinaryOp::Div | BinaryOp::Rem) {
-            self.report(Diagnostic::error("division by zero", op.span, "the right side is 0"));
-            return None;
-        }
         let bits = if element.size() == 4 { 32 } else { 64 };
         if let (true, ExprKind::Int(count)) = (op.node.is_shift(), &right.kind)
             && !(0..bits).contains(count)
         {
-            let message = format!("a shift of {count} bits; the type has {bits}");
-            self.report(Diagnostic::error(message, op.span, ""));
+            let message = format!("a shift by {count} of a type of {bits} bits");
+            let error = Diagnostic::error(message, right.span, format!("not 0 to {}", bits - 1));
+            let wider = if bits == 32 { ", or convert to a wider type: `(long) a`" } else { "" };
+            self.report(error.help(format!("shift by less{wider}")));
+            return None;
+        }
+        let (left, right) = (convert(left, element), convert(right, element));
+        let zero = right.kind == ExprKind::Int(0);
+        if zero && matches!(op.node, BinaryOp::Div | BinaryOp::Rem) {
+            self.report(Diagnostic::error("division by zero", op.span, "the right side is 0"));
             return None;
         }
         if let (ExprKind::Int(a), ExprKind::Int(b)) = (&left.kind, &right.kind)
