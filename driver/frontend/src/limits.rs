@@ -93,6 +93,9 @@ pub const GRID_END: i64 = 1 << 60;
 /// stay within 64 bits.
 pub const PIECE_END: i64 = 1 << 61;
 
+/// Cells of a field: no memory holds more. Proofs use it, and no program is refused for it.
+pub const MOST_CELLS: i64 = 1 << 59;
+
 /// Params in a bound of a grid or a piece.
 pub const BOUND_PARAMS: usize = 8;
 

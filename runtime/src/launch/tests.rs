@@ -143,6 +143,36 @@ fn impossible_launches_are_refused() {
 }
 
 #[test]
+fn launches_have_as_many_blocks_as_documented() {
+    for (dimension, most) in [(0, i64::from(i32::MAX)), (1, 65_535), (2, 65_535)] {
+        let blocks = |count: i64| {
+            let mut plan = heat();
+            launch(&mut plan, 0).grid[dimension] = count.into();
+            Launches::new(&plan, &bound(20, 5)).map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(blocks(most), Ok(()));
+        assert!(blocks(most + 1).unwrap_err().contains("would be launched with"), "{dimension}");
+    }
+}
+
+/// A run of five steps has as many actions as six times 2^20.
+#[test]
+fn runs_have_as_many_actions_as_documented() {
+    let actions = |count: i64| {
+        let mut plan = heat();
+        let mut free = launch(&mut plan, 0).clone();
+        free.steps = 0;
+        let body = vec![Node::Launch(free)];
+        // The others are three.
+        plan.schedule.push(Node::Repeat(plan::Repeat { count: (count - 3).into(), body }));
+        Launches::new(&plan, &bound(20, 5)).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(actions(6 << 20), Ok(()));
+    let text = actions((6 << 20) + 1).unwrap_err();
+    assert!(text.contains("its schedule has 6291457 actions in 5 steps"), "{text}");
+}
+
+#[test]
 fn what_stands_behind_a_loop_is_done_where_its_condition_was_never_met() {
     let mut plan = heat();
     plan.buffers.push(plan::BufferDecl {

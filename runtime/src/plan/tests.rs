@@ -289,6 +289,21 @@ fn nodes_that_contradict_the_plan_are_found() {
 }
 
 #[test]
+fn loops_are_as_deep_as_documented() {
+    let nested = |loops: usize| {
+        let mut plan = heat();
+        // The first node is a loop itself.
+        for _ in 1..loops {
+            let body = vec![plan.schedule.remove(0)];
+            plan.schedule.insert(0, Node::Repeat(Repeat { count: 1.into(), body }));
+        }
+        Plan::from_json(&plan.to_json().unwrap(), "x").map(|_| ()).map_err(|e| e.to_string())
+    };
+    assert_eq!(nested(40), Ok(()));
+    assert!(nested(41).unwrap_err().contains("recursion limit"));
+}
+
+#[test]
 fn the_ptx_lies_beside() {
     assert_eq!(ptx_beside(Path::new("out/heat.plan.json")), Path::new("out/heat.ptx"));
     assert_eq!(ptx_beside(Path::new("heat")), Path::new("heat.ptx"));

@@ -335,45 +335,54 @@ fn the_front_end_needs_no_large_stack() {
     }
 }
 
+/// Limits by name. The test of the documents compares the names with the source.
+macro_rules! named {
+    ($($name:ident)*) => {
+        [$((stringify!($name), limits::$name as usize)),*]
+    };
+}
+
+/// The names of the constants of a file.
+pub fn constants(text: &str) -> Vec<&str> {
+    let names = text.lines().filter_map(|line| line.strip_prefix("pub const "));
+    names.filter_map(|line| Some(line.split_once(':')?.0)).collect()
+}
+
+/// A number as the tables of the documents show it.
+pub fn shown(number: usize) -> [String; 2] {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().collect();
+    let groups = groups.iter().map(|group| String::from_utf8_lossy(group));
+    let power = format!("2^{}", number.trailing_zeros());
+    let shown = groups.collect::<Vec<_>>().join(",");
+    [shown.clone(), if number.is_power_of_two() { power } else { shown }]
+}
+
 #[test]
 fn the_documents_name_every_limit() {
-    let path = stencil_test_suite::root().join("../docs/language.md");
-    let text = std::fs::read_to_string(path).expect("docs/language.md");
-    let table = text.split("## Limits").nth(1).expect("a section of limits");
-    let numbers = [
-        limits::TEXT,
-        limits::NAME,
-        limits::NESTING,
-        limits::TERMS,
-        limits::DEPTH,
-        limits::PARAMS,
-        limits::SCALARS,
-        limits::FIELDS,
-        limits::CELL,
-        limits::FUNCTIONS,
-        limits::LETS,
-        limits::CALL_DEPTH,
-        limits::REPETITIONS as usize,
-        limits::EVERY as usize,
-        limits::PIECES,
-        limits::ALL_PIECES,
-        limits::OPERATIONS,
-        limits::READS,
-        limits::CHECKS,
-        limits::OFFSET as usize,
-        limits::RULE_OFFSET as usize,
-        limits::GRID_END as usize,
-        limits::PIECE_END as usize,
-        limits::STEPS as usize,
-    ];
-    for number in numbers {
-        let digits = number.to_string();
-        let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().collect();
-        let groups = groups.iter().map(|group| String::from_utf8_lossy(group));
-        let shown = groups.collect::<Vec<_>>().join(",");
-        let power = format!("2^{}", number.trailing_zeros());
-        let named = table.contains(&format!(" {shown} "))
-            || number.is_power_of_two() && table.contains(&format!(" {power} "));
-        assert!(named, "{shown} is missing");
+    let language = include_str!("../../../docs/language.md");
+    let (_, table) = language.split_once("\n## Limits\n").unwrap();
+    let of_sl = include_str!("../../../docs/sl.md");
+    let all = named! {
+        TEXT NAME NESTING TERMS SL_OPERATORS SL_ARRAY SL_ITERATIONS DEPTH PARAMS SCALARS FIELDS CELL
+        STRUCTS DESCRIPTION FUNCTIONS EVERY REPETITIONS REPEATS LETS CALL_DEPTH PIECES ALL_PIECES
+        OPERATIONS READS CHECKS OFFSET RULE_OFFSET GRID_END PIECE_END BOUND_PARAMS MOST_CELLS STEPS
+    };
+    let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+    let source = include_str!("../../../driver/frontend/src/limits.rs");
+    let mut known = constants(source);
+    known.sort_unstable();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, known);
+    for (name, number) in all {
+        let numbers = shown(number);
+        let rows = if name.starts_with("SL_") { of_sl } else { table };
+        let is_named = match name {
+            "REPEATS" => table.contains("in at most two `repeat`s") && number == 2,
+            "MOST_CELLS" => table.contains("2^59 cells") && number == 1 << 59,
+            _ => numbers.iter().any(|number| rows.contains(&format!("\n| {number} | "))),
+        };
+        assert!(is_named, "{name}: {numbers:?} is missing");
     }
 }

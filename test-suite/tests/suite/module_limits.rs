@@ -1,6 +1,6 @@
 //! The limits of a program as a module. `docs/ir.md` has them in a table.
 
-use crate::limits::{each, joined};
+use crate::limits::{constants, each, joined, shown};
 use std::time::{Duration, Instant};
 use stencil_frontend::limits;
 use stencil_test_suite::Scratch;
@@ -90,6 +90,46 @@ fn modules_beyond_a_limit_are_refused_with_it() {
                 assert!(outcome.stderr.contains(&words), "{words}: {}", outcome.stderr);
             }
         }
+    }
+}
+
+/// Each limit of modules is one of the language, and `docs/ir.md` names it.
+#[test]
+fn the_limits_of_modules_are_those_of_the_language() {
+    use stencil_dialects::limits as of_modules;
+    macro_rules! equal {
+        ($($name:ident = $language:ident)*) => {
+            [$((
+                stringify!($name),
+                of_modules::$name as usize,
+                limits::$language as usize,
+            )),*]
+        };
+    }
+    let mut all = equal! {
+        PARAMS = PARAMS SCALARS = SCALARS FIELDS = FIELDS UPDATES = CELL APPLIES = FUNCTIONS
+        REPETITIONS = REPETITIONS REPEATS = REPEATS EVERY = EVERY PIECES = PIECES
+        ALL_PIECES = ALL_PIECES READS = READS OPERATIONS = OPERATIONS CHECKS = CHECKS
+        RULE_OFFSET = RULE_OFFSET GRID_END = GRID_END PIECE_END = PIECE_END
+        BOUND_SIZES = BOUND_PARAMS MOST_CELLS = MOST_CELLS STEPS = STEPS
+    };
+    all.sort_unstable();
+    let names: Vec<_> = all.iter().map(|(name, ..)| *name).collect();
+    let mut known = constants(include_str!("../../../dialects/src/limits.rs"));
+    known.sort_unstable();
+    assert_eq!(names, known);
+    let (_, table) = include_str!("../../../docs/ir.md").split_once("### Limits").unwrap();
+    let (table, _) = table.split_once("\n## ").unwrap();
+    for (name, own, language) in all {
+        // An operation of the language is up to five of a module.
+        let times = if name == "OPERATIONS" { 10 } else { 1 };
+        assert_eq!(own, times * language, "{name}");
+        let is_named = match name {
+            "REPEATS" => table.contains("at most two within each other") && own == 2,
+            "MOST_CELLS" => table.contains("2^59 cells"),
+            _ => shown(own).iter().any(|number| table.contains(&format!("\n| {number} | "))),
+        };
+        assert!(is_named, "{name}");
     }
 }
 

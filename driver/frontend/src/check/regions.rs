@@ -96,7 +96,7 @@ impl Checker<'_> {
         span: Span,
     ) {
         let mut facts = Facts::default();
-        facts.add_order(extent, &Affine::number(1 << 59));
+        facts.add_order(extent, &Affine::number(limits::MOST_CELLS));
         let most = Affine::number(limits::GRID_END);
         for margin in [lower.plus(&most), most.minus(upper)].into_iter().flatten() {
             if facts.prove(&margin) {
@@ -115,7 +115,7 @@ impl Checker<'_> {
     /// bounds of an empty piece lie in no grid, but kernels compute them too. The verifier repeats
     /// this with its own prover, in `dialects/src/verify/bounds.rs`.
     fn piece_near(&mut self, region: &Region, grids: &[Grid], piece: &ast::Piece) {
-        let (cells, end) = (Affine::number(1 << 59), Affine::number(limits::GRID_END));
+        let (cells, end) = (Affine::number(limits::MOST_CELLS), Affine::number(limits::GRID_END));
         let mut facts = Facts::default();
         for grid in grids {
             for (first, last) in grid.region.lower.iter().zip(&grid.region.upper) {
