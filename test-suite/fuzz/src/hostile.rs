@@ -77,13 +77,17 @@ pub fn inputs() -> Result<Inputs, String> {
 /// The attempt of a number.
 pub fn attempt(inputs: &Inputs, seed: u64, index: u64) -> Attempt {
     let random = &mut Random::of_case(seed, index);
-    match random.below(100) {
+    let mut attempt = match random.below(100) {
         0..45 => options::attempt(random),
         45..65 => files::attempt(random),
         65..80 => plans::attempt(&inputs.plans, random),
         80..95 => headers::attempt(random),
         _ => signals::attempt(random),
+    };
+    if matches!(attempt.class, Class::Options | Class::Files) && random.percent(10) {
+        attempt.blocks = Some(random.pick(&[1, 2, 4, 16, 64]));
     }
+    attempt
 }
 
 /// Makes an attempt and judges it.
@@ -105,12 +109,13 @@ pub fn check(inputs: &Inputs, seed: u64, index: u64) -> Outcome {
     }
 }
 
-/// A tool as a process without devices, with its memory limited and signals as usual.
-fn command(tools: &Path, name: &str) -> Command {
+/// A tool as a process without devices, with its memory and its files limited and signals as usual.
+fn command(tools: &Path, name: &str, blocks: Option<u32>) -> Command {
     let mut command = Command::new("env");
+    let files = blocks.map(|blocks| format!("ulimit -f {blocks}; ")).unwrap_or_default();
     command
         .args(["--default-signal", "sh", "-c"])
-        .arg("ulimit -c 0; ulimit -v 4000000; exec \"$0\" \"$@\"")
+        .arg(format!("ulimit -c 0; ulimit -v 4000000; {files}exec \"$0\" \"$@\""))
         .arg(tools.join(name))
         .env("CUDA_VISIBLE_DEVICES", "-1")
         .env_remove("STENCILC_SCHEDULES");

@@ -54,6 +54,8 @@ pub struct Attempt {
     pub may_make: Vec<OsString>,
     /// Whether standard output and standard error are full.
     pub full: [bool; 2],
+    /// Blocks that a file can have, of 512 bytes: a full disk. Standard output is none then.
+    pub blocks: Option<u32>,
     /// Signals, each with how long after the start it comes, in order.
     pub signals: Vec<(Signal, Duration)>,
     /// A plan that the runtime reads by itself too.
@@ -74,6 +76,7 @@ impl Attempt {
             outputs: Vec::new(),
             may_make: Vec::new(),
             full: [false; 2],
+            blocks: None,
             signals: Vec::new(),
             plan: None,
         }
@@ -89,6 +92,7 @@ impl Attempt {
     pub fn script(&self) -> String {
         let mut text = format!("# {:?}\n{}", self.class, folder::script(&self.things));
         let words = self.arguments.iter().map(|word| folder::quoted(word));
+        text += &self.blocks.map(|blocks| format!("ulimit -f {blocks}\n")).unwrap_or_default();
         text += self.tool;
         words.for_each(|word| text += &format!(" {word}"));
         for (full, redirection) in self.full.iter().zip([" >/dev/full", " 2>/dev/full"]) {
@@ -115,9 +119,10 @@ impl Attempt {
         let places = [words.join("out"), words.join("err")];
         let sink = |at: usize| match self.full[at] {
             true => File::options().write(true).open("/dev/full"),
+            false if at == 0 && self.blocks.is_some() => File::create("/dev/null"),
             false => File::create(&places[at]),
         };
-        let mut child = super::command(tools, self.tool)
+        let mut child = super::command(tools, self.tool, self.blocks)
             .args(&self.arguments)
             .current_dir(work)
             .stdin(Stdio::null())

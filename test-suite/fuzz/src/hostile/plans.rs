@@ -44,7 +44,7 @@ pub fn real(tools: &Path) -> Result<Vec<Value>, String> {
     let plan = |(program, schedule): &(&str, &[&str])| {
         let source = folder.path().join("p.stencil");
         std::fs::write(&source, program).map_err(|error| error.to_string())?;
-        let made = super::command(tools, "stencilc")
+        let made = super::command(tools, "stencilc", None)
             .args([source.as_os_str(), "--emit=plan".as_ref()])
             .args(*schedule)
             .output()
