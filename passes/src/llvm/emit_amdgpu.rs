@@ -4,7 +4,7 @@
 //! Needs: a module after [`crate::pipeline::rocdl`]. Guarantees: assembly of a code object, whose
 //! only unresolved symbols are functions of AMD's device library `ocml`.
 
-use super::ir::{EXACT_MATH, internal, link, parse};
+use super::ir::{EXACT_MATH, gpu_module, internal, link, parse};
 use crate::target::Target;
 use inkwell::OptimizationLevel;
 use inkwell::context::Context as LlvmContext;
@@ -36,13 +36,9 @@ pub struct Assembly {
 /// A user's where there is none, or where the architecture has no code.
 pub fn emit(context: &Context, module: &Module) -> Result<Assembly, Error> {
     let target = Target::of(module)?;
-    let kernels =
-        mlir::operations(mlir::body(module)).into_iter().find(|op| mlir::name(*op) == "gpu.module");
-    let kernels = kernels
-        .ok_or_else(|| Error::user("the module holds no gpu.module; run a lowering first"))?;
     let machine = machine(&target.arch)?;
     let llvm = LlvmContext::create();
-    let module = parse(&llvm, &mlir::to_llvm_ir(context, kernels)?, "kernels")?;
+    let module = parse(&llvm, &mlir::to_llvm_ir(context, gpu_module(module)?)?, "kernels")?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     link(&module, parse(&llvm, &exact_math(), "exact_math")?, &machine)?;

@@ -4,7 +4,7 @@
 //! Needs: a module after [`crate::pipeline::nvvm`]. Guarantees: PTX without unresolved symbols.
 //! Declines: a math function that only libdevice has, when there is no libdevice.
 
-use super::ir::{EXACT_MATH, internal, link, parse};
+use super::ir::{EXACT_MATH, gpu_module, internal, link, parse};
 use super::parts;
 use crate::target::{Arithmetic, Target};
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -24,7 +24,6 @@ use std::ffi::CString;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir;
 use stencil_runtime::bounded_read;
 
 /// Bytes of a thread's stack: what a main thread has.
@@ -133,10 +132,7 @@ impl Code {
 /// there is none or it is unreadable.
 pub fn emit(context: &Context, module: &Module, libdevice: Option<&Path>) -> Result<Code, Error> {
     let target = Target::of(module)?;
-    let kernels =
-        mlir::operations(mlir::body(module)).into_iter().find(|op| mlir::name(*op) == "gpu.module");
-    let kernels = kernels
-        .ok_or_else(|| Error::user("the module holds no gpu.module; run a lowering first"))?;
+    let kernels = gpu_module(module)?;
     let emission =
         Emission { arch: known(&target.arch)?, arithmetic: target.arithmetic, libdevice };
     let parts =

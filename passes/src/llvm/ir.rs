@@ -4,11 +4,20 @@ use inkwell::context::Context as LlvmContext;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::targets::TargetMachine;
+use melior::ir::Module;
 use std::ffi::CString;
 use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op};
 
 /// The math functions that a device computes exactly, under the names of libdevice.
 pub(super) const EXACT_MATH: &str = include_str!("exact_math.ll");
+
+/// The module of the kernels. An error of the user's where there is none.
+pub(super) fn gpu_module<'c>(module: &Module<'c>) -> Result<Op<'c>, Error> {
+    let found = mlir::operations(mlir::body(module)).into_iter();
+    let mut found = found.filter(|op| mlir::name(*op) == "gpu.module");
+    found.next().ok_or_else(|| Error::user("the module holds no gpu.module; run a lowering first"))
+}
 
 /// A fault of LLVM's.
 pub(super) fn internal(error: impl std::fmt::Display) -> Error {

@@ -2,7 +2,7 @@
 //! by launches or by flags between square tiles: the simulator must find every one of them.
 
 use crate::common::Case;
-use crate::common::planted::{Order, Subject, Table};
+use crate::common::planted::{FAR, FLAGS, Order, Subject, Table};
 use melior::Context;
 use stencil_simulator::mutate::Mutation::{self, *};
 use stencil_simulator::mutate::Peer::{Arrive, Signal, Wait};
@@ -24,12 +24,6 @@ fn subject<'c>(context: &'c Context, name: &'c str, program: &str, between: &str
 const LATER: &str = "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield A : f32 on G\n\
                      fn f -> A [1..N-1, 1..M-2] = 0.5*A'[-1,1] + 0.25*A'[-1,-1] + A'[0,-1]\n\
                      steps 1\n";
-
-/// Reads from two rows above: two threads of a tile read the tile row above. With 9 rows and 4
-/// times, no barrier has time to spare.
-const FAR: &str = "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield A : f32 on G\n\
-                   fn f -> A [2..N-1, 1..M-2] = 0.5*A'[-2,1] + 0.25*A'[-1,0] + A'[0,-1]\n\
-                   steps 1\n";
 
 /// Errors of the barrier of all blocks.
 const BARRIER: &[Mutation] = &[
@@ -81,6 +75,7 @@ fn errors_of_grid_barriers_are_found() {
     table.add(&later, &[&[ShortFactor(0)], diagonals(1).as_slice()].concat());
     let one = "the thread that waits is the only one that reads the row above";
     table.add_equal(&square, &[passed_over(1), (DropBarrier(1), one)]);
+    // With 9 rows and 4 times, no barrier has time to spare.
     let case = Case::combination(FAR, ",hyperplane-skew,grid-sync", &[9, 4], 3);
     let far = Subject::of_case(&context, "far", &case, (&[30, 22], 2), 3).in_orders(&ORDERS);
     table.add(&far, &[DropBarrier(0), DropBarrier(1), DivergentBarrier(0), DivergentBarrier(1)]);
@@ -106,31 +101,9 @@ fn errors_of_launches_by_turns_are_found() {
 fn errors_of_flags_are_found() {
     let (context, mut table) = (context(), Table::default());
     let flags = subject(&context, "flags", "smith-waterman", ",peer-sync");
-    let found = [
-        DropPeer(Signal, 0),
-        DropPeer(Wait, 0),
-        WeakenSignal(0),
-        WeakenWait(0),
-        ShiftFlag(Wait, 0, 1),
-        ShiftFlag(Wait, 0, -1),
-        ShiftFlag(Signal, 0, 1),
-        SwapFlags(Wait, 0),
-        SwapFlags(Signal, 0),
-        ShiftEpoch(Wait, 0, 1),
-        ShiftEpoch(Wait, 0, -1),
-        ShiftEpoch(Signal, 0, 1),
-        ShiftEpoch(Signal, 0, -1),
-        ForgetEpoch(Wait, 0),
-        ForgetEpoch(Signal, 0),
-        DropBarrier(1),
-        ShrinkLoop(1),
-        ShrinkLoop(2),
-        ShortFactor(1),
-        ShortFactor(2),
-        ShortFactor(3),
-        ShortGrid,
-    ];
-    table.add(&flags, &found);
+    let loops = [DropBarrier(1), ShrinkLoop(1), ShrinkLoop(2)];
+    let factors = [ShortFactor(1), ShortFactor(2), ShortFactor(3), ShortGrid];
+    table.add(&flags, &[FLAGS, &loops, &factors].concat());
     // The strategy's own way, with a skew of two times.
     let later = subject(&context, "later", LATER, ",hyperplane-skew,peer-sync");
     let factors = [SwapFlags(Wait, 0), SwapFlags(Signal, 0), ShortFactor(2), ShortFactor(3)];

@@ -1,6 +1,6 @@
 //! Plants errors in correct kernels: the simulator must find every one of them.
 
-use crate::common::planted::{Order, Subject, Table};
+use crate::common::planted::{FAR, FLAGS, Order, Subject, Table};
 use crate::common::{Case, bind};
 use melior::Context;
 use stencil_runtime::array::{Array, Data};
@@ -312,31 +312,8 @@ fn errors_in_wavefronts_are_found() {
     // With 5 rows and 4 times, a wait has no time to spare.
     let case = Case::wavefront("smith-waterman", &[5, 4]);
     let wavefront = of_case("wavefront", case, &[21, 29], 3);
-    let found = [
-        DropBarrier(1),
-        DropPeer(Signal, 0),
-        DropPeer(Wait, 0),
-        WeakenSignal(0),
-        WeakenWait(0),
-        ShiftFlag(Wait, 0, 1),
-        ShiftFlag(Wait, 0, -1),
-        ShiftFlag(Signal, 0, 1),
-        SwapFlags(Wait, 0),
-        SwapFlags(Signal, 0),
-        ShiftEpoch(Wait, 0, 1),
-        ShiftEpoch(Wait, 0, -1),
-        ShiftEpoch(Signal, 0, 1),
-        ShiftEpoch(Signal, 0, -1),
-        ForgetEpoch(Wait, 0),
-        ForgetEpoch(Signal, 0),
-        ShrinkLoop(1),
-        ShrinkLoop(2),
-        GrowLoop(2),
-        DoubleStep(2),
-        ShortFactor(0),
-        ShortGrid,
-    ];
-    table.add(&wavefront, &found);
+    let loops = [ShrinkLoop(1), ShrinkLoop(2), GrowLoop(2), DoubleStep(2), ShortFactor(0)];
+    table.add(&wavefront, &[&[DropBarrier(1)], FLAGS, &loops, &[ShortGrid]].concat());
     let equal = [
         (DropBarrier(0), "the thread that waits is the only one that reads the row above"),
         (OpenGuard(3), "all threads signal the same count, after the same barrier"),
@@ -344,9 +321,7 @@ fn errors_in_wavefronts_are_found() {
     ];
     table.add_equal(&wavefront, &equal);
     // The second thread reads the row above too, and what its tile must wait for.
-    let text = "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield A : f32 on G\n\
-                fn f -> A [2..N-1, 1..M-2] = 0.5*A'[-2,1] + 0.25*A'[-1,0] + A'[0,-1]\nsteps 1\n";
-    let two = of_case("two rows", Case::wavefront(text, &[5, 4]), &[23, 19], 3);
+    let two = of_case("two rows", Case::wavefront(FAR, &[5, 4]), &[23, 19], 3);
     table.add(&two, &[DropBarrier(0), DropBarrier(1), ShortFactor(1)]);
     // One tile a row: a count beyond it is the next launch's.
     let one = of_case("one tile", Case::wavefront("smith-waterman", &[5, 8]), &[21, 3], 3);

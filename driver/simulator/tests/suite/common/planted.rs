@@ -10,8 +10,35 @@ use stencil_runtime::bind::Bound;
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::plan::Plan;
 use stencil_simulator::bands::Overlapping;
-use stencil_simulator::mutate::Mutation;
+use stencil_simulator::mutate::Mutation::{
+    self, DropPeer, ForgetEpoch, ShiftEpoch, ShiftFlag, SwapFlags, WeakenSignal, WeakenWait,
+};
+use stencil_simulator::mutate::Peer::{Signal, Wait};
 use stencil_simulator::{Options, Settings, Simulator};
+
+/// Errors of the flag by which a block waits for the tile row above, and of its own.
+pub const FLAGS: &[Mutation] = &[
+    DropPeer(Signal, 0),
+    DropPeer(Wait, 0),
+    WeakenSignal(0),
+    WeakenWait(0),
+    ShiftFlag(Wait, 0, 1),
+    ShiftFlag(Wait, 0, -1),
+    ShiftFlag(Signal, 0, 1),
+    SwapFlags(Wait, 0),
+    SwapFlags(Signal, 0),
+    ShiftEpoch(Wait, 0, 1),
+    ShiftEpoch(Wait, 0, -1),
+    ShiftEpoch(Signal, 0, 1),
+    ShiftEpoch(Signal, 0, -1),
+    ForgetEpoch(Wait, 0),
+    ForgetEpoch(Signal, 0),
+];
+
+/// Reads from two rows above: two threads of a tile read the tile row above.
+pub const FAR: &str = "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield A : f32 on G\n\
+                       fn f -> A [2..N-1, 1..M-2] = 0.5*A'[-2,1] + 0.25*A'[-1,0] + A'[0,-1]\n\
+                       steps 1\n";
 
 /// The order in which blocks or bands of launches run.
 #[derive(Clone, Copy, Debug)]
