@@ -2,8 +2,8 @@
 //! the C library's, and the smaller and the larger of two floats become comparisons.
 //!
 //! Needs: functions for a processor. Guarantees: no `math.exp` and the like, no `arith.remf` of f32
-//! and f64, and no `arith.minnumf` and `arith.maxnumf`. The negative zero is smaller than the other, as in the language. On a
-//! processor LLVM's own operation may take either.
+//! and f64, and no `arith.minnumf` and `arith.maxnumf`. The negative zero is smaller than the
+//! other, as in the language. On a processor LLVM's own operation may take either.
 //!
 //! ```text
 //! %1 = math.exp %0 : f32

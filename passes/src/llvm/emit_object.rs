@@ -117,8 +117,8 @@ impl Object {
     }
 }
 
-/// Compiles the functions of a plan's module for the processor of its target. Assembly takes as long
-/// again as machine code.
+/// Compiles the functions of a plan's module for the processor of its target. Assembly takes as
+/// long again as machine code.
 ///
 /// # Errors
 /// A user's where the module has no such functions, or LLVM no such processor.

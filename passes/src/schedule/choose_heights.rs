@@ -23,6 +23,7 @@ use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice::{PER_THREAD, REGION, STRATEGY, TILE};
 use crate::schedule::choose_schedule::{Request, SPLIT_INTERIOR};
+use crate::schedule::code_size;
 use crate::schedule::predict;
 use crate::subject::Subject;
 use melior::Context;
@@ -103,7 +104,9 @@ impl Pass for ChooseHeights {
                     Err(error) => return Err(error),
                 }
             }
-            let possible = |height: i64| digits(height).all(|digit| chosen.contains_key(&digit));
+            let possible = |height: i64| {
+                code_size::heights(height).iter().all(|digit| chosen.contains_key(digit))
+            };
             let mut list: Vec<_> = chosen
                 .iter()
                 .filter(|(height, _)| possible(**height))
@@ -124,14 +127,9 @@ impl Pass for ChooseHeights {
     }
 }
 
-/// The powers of two below a height, and itself: the launches of fewer steps that its run needs.
-fn digits(height: i64) -> impl Iterator<Item = i64> {
-    (0..62).map(|bit| 1_i64 << bit).take_while(move |digit| *digit < height).chain([height])
-}
-
 /// Heights with all that they need, in order.
 fn with_digits(heights: &[i64]) -> Result<Vec<i64>, Error> {
-    let mut all: Vec<i64> = heights.iter().flat_map(|height| digits(*height)).collect();
+    let mut all: Vec<i64> = heights.iter().flat_map(|height| code_size::heights(*height)).collect();
     all.sort_unstable();
     all.dedup();
     if heights.is_empty() || all.len() > MOST_HEIGHTS {

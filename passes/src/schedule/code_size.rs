@@ -6,7 +6,6 @@
 //! and a schedule that was asked for is declined where it would take minutes.
 
 use crate::schedule::launch_groups::Group;
-use crate::schedule::pyramids;
 use crate::schedule::strategy::Strategy;
 use crate::subject::Subject;
 use melior::ir::operation::OperationLike;
@@ -51,7 +50,7 @@ pub fn most_steps(
     let evaluations = pieces.saturating_mul(strategy.usual_copies(rank)).max(1);
     let operations = operations(program, strategy, applies, per_thread)?.max(1);
     let most = (MOST_EVALUATIONS / evaluations).min(MOST_OPERATIONS / operations);
-    let all = |height: i64| pyramids::heights(height).into_iter().sum::<i64>();
+    let all = |height: i64| heights(height).into_iter().sum::<i64>();
     let fits = |height: &i64| all(*height) <= MOST_OF_ALL / operations;
     Ok((2..=most).rev().find(fits).unwrap_or(1))
 }
@@ -66,6 +65,15 @@ pub fn usual_height(
     let shape = (schedule.per_thread.as_slice(), group.hull.rank());
     let most = most_steps(subject.program, strategy, &group.applies, shape)?;
     Ok(strategy.pyramid_height(subject, group, schedule)?.min(most))
+}
+
+/// A pyramid height and the powers of two below it, the largest first: the steps of the launches
+/// that a run needs.
+pub fn heights(pyramid_height: i64) -> Vec<i64> {
+    let below = (0..62).map(|bit| 1_i64 << bit).take_while(|digit| *digit < pyramid_height);
+    let mut heights: Vec<i64> = below.chain([pyramid_height]).collect();
+    heights.reverse();
+    heights
 }
 
 /// Operations of a step in the code of a kernel.
@@ -320,10 +328,10 @@ mod tests {
         let most = most_steps(&program, strategy, &applies, (shape, 2)).unwrap();
         let own = operations(&program, strategy, &applies, shape).unwrap();
         assert!((most + 1) * own <= MOST_OPERATIONS, "{own} {most}");
-        for steps in pyramids::heights(most) {
+        for steps in heights(most) {
             total.add(&program, strategy, &applies, (shape, steps)).unwrap();
         }
-        let beyond = pyramids::heights(most + 1).into_iter().sum::<i64>();
+        let beyond = heights(most + 1).into_iter().sum::<i64>();
         assert!(beyond * own > MOST_OF_ALL, "{own} {most}");
     }
 

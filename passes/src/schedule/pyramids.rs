@@ -4,6 +4,7 @@
 //! The steps left over are fewer than the pyramid height: each binary digit of their number is one
 //! launch. With several heights, the kernel of a power of two serves the heights above it too.
 
+use super::code_size::heights;
 use super::launch_groups::{self, Group};
 use super::regions;
 use super::step_schedule::{Launches, StepSchedule};
@@ -116,14 +117,6 @@ pub(super) type Names = Vec<(i64, String)>;
 
 fn name_of(names: &Names, height: i64) -> &str {
     names.iter().find(|(one, _)| *one == height).map_or("", |(_, name)| name)
-}
-
-/// A pyramid height and the powers of two below it, the largest first.
-pub(super) fn heights(pyramid_height: i64) -> Vec<i64> {
-    let below = (0..62).map(|bit| 1_i64 << bit).take_while(|digit| *digit < pyramid_height);
-    let mut heights: Vec<i64> = below.chain([pyramid_height]).collect();
-    heights.reverse();
-    heights
 }
 
 fn declined(reason: &str) -> Error {
