@@ -17,6 +17,7 @@ fn expect_within(limit: f64, text: &str, arguments: &[&str], what: &str) {
     if seconds > limit {
         seconds = processor_time(&scratch, "stencilc", &arguments);
     }
+    println!("{what}: {seconds} s, and the limit is {limit} s");
     assert!(seconds <= limit, "{what}: {seconds} s, and the limit is {limit} s");
 }
 
@@ -88,12 +89,12 @@ fn rims() -> String {
 /// functions takes 2.4 s, 8 and 16 temp fields whose ranges shrink 0.9 s each. In the ring, nine
 /// tenths of the code generation are LLVM's straight-line strength reduction, which looks at pairs
 /// of additions; LLVM 23 does less for each pair. Machines of tests are shared beside, so a test
-/// fails at six times the goal.
-const SLOWER: f64 = 6.0;
+/// fails at four times the goal.
+const SLOWER: f64 = 4.0;
 
 #[test]
 fn many_functions_compile_in_seconds() {
-    for (functions, limit) in [(8, 0.5), (16, 0.8), (32, 1.5), (64, 3.0), (100, 5.0)] {
+    for (functions, limit) in [(8, 0.5), (16, 1.2), (32, 1.5), (64, 3.0), (100, 5.0)] {
         for (role, shrink) in [("field", 0), ("temp field", 0), ("temp field", 1)] {
             let what = format!("{functions} functions, {role}");
             expect_within(SLOWER * limit, &chain(functions, role, shrink), &[], &what);
@@ -248,7 +249,7 @@ fn code_of_one_kernel_and_of_all_kernels_has_a_limit() {
         }
     }
     // The kernels of 17, 16, 8, 4, 2 and 1 steps, and those of several heights, add up.
-    for (option, heights) in [("--pyramid-height", "17"), ("--heights", "1,2,4,8,16")] {
+    for (option, heights) in [("--pyramid-height", "17"), ("--heights", "3,5,6,7,8")] {
         let scratch = Scratch::new();
         scratch.write("powers.stencil", powers(1, 10));
         let arguments = ["powers.stencil", "--strategy", "block", option, heights];

@@ -2,7 +2,9 @@
 //! the limit. `docs/language.md` has them in a table.
 
 use crate::snapshot;
+use stencil_frontend::diagnostics::{Look, render};
 use stencil_frontend::limits::{self, BOUND_PARAMS};
+use stencil_frontend::source::Source;
 use stencil_test_suite::Scratch;
 
 /// How much slower than documented another machine, or a loaded one, may be.
@@ -245,6 +247,30 @@ fn what_is_beyond_a_limit_is_refused_with_it() {
     }
 }
 
+/// One error for each limit, and what stands behind is checked.
+#[test]
+fn a_limit_hides_no_other_error() {
+    let long = "f".repeat(limits::NAME + 1);
+    let text = format!("fn {long} -> A [0] = x\n");
+    let text = pieces(3, limits::PIECES + 1).replace("steps 3", &format!("{text}steps M"));
+    let source = Source::new("limit.stencil", text);
+    let (program, errors) = stencil_frontend::load(&source, &[]);
+    assert!(program.is_none());
+    let text = render(&errors, &source, Look::Plain);
+    let told: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("error: ")).collect();
+    assert_eq!(
+        told,
+        [
+            "a function has at most 200 pieces",
+            "a function has at most 200 pieces",
+            "a program has at most 400 pieces",
+            "a function has at most 200 pieces",
+            "a name has at most 100 characters",
+            "unknown name `M`",
+        ]
+    );
+}
+
 /// Processor time in the last line that the shell's `times` prints: that of its children.
 fn processor_time(words: &str) -> Option<f64> {
     let seconds = |word: &str| {
@@ -288,10 +314,9 @@ fn what_is_at_a_limit_compiles_in_the_documented_time() {
 /// What a run writes is read by the next one.
 #[test]
 fn cells_at_the_limits_go_through_files() {
-    for (program, other) in [
-        (structs(limits::STRUCTS), "--in B=zeros"),
-        (description(limits::DESCRIPTION), ""),
-    ] {
+    for (program, other) in
+        [(structs(limits::STRUCTS), "--in B=zeros"), (description(limits::DESCRIPTION), "")]
+    {
         let scratch = Scratch::new();
         scratch.write("cells.stencil", &program);
         let run = format!("stencilc run cells.stencil --target reference {other}");
