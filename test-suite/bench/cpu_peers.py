@@ -1,6 +1,6 @@
-"""Numba and Devito for some programs on a processor; an empty column where one is not installed."""
+"""Numba and Devito for some programs on a processor; an empty column where one can't be used."""
 
-import importlib.metadata
+import importlib
 import os
 import time
 
@@ -14,19 +14,19 @@ REPEATS = 4
 
 
 def versions():
-    """Versions of what is installed, as facts of a record."""
+    """Versions of the peers, as facts of a record; one may be missing, or not fit this NumPy."""
     found = {}
     for peer in ("numba", "devito"):
         try:
-            found[peer] = importlib.metadata.version(peer)
-        except importlib.metadata.PackageNotFoundError:
-            found[peer] = "not installed"
+            found[peer] = importlib.import_module(peer).__version__
+        except Exception as error:
+            found[peer] = f"not usable: {type(error).__name__}"
     return found
 
 
 def rate(peer, program, extents, threads, seconds):
-    """Cells times steps per nanosecond; None where the peer is not installed."""
-    if versions()[peer] == "not installed":
+    """Cells times steps per nanosecond; None where the peer can't be used."""
+    if versions()[peer].startswith("not usable"):
         return None
     run = {"numba": by_numba, "devito": by_devito}[peer](program, extents, threads)
     run(2)

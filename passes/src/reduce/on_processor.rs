@@ -1,13 +1,16 @@
 //! Reductions as functions for a processor, in the order of the language.
 //!
 //! A tile is a block of points, or all results of the blocks. Reductions over one box share a
-//! function. Its points go to the lanes in turn,
-//! and the halves of the lanes are combined at the end, as `lower_reduce.rs` has it for a GPU.
+//! function. Its points go to the lanes in turn, and the halves of the lanes are combined at the
+//! end, as `lower_reduce.rs` has it for a GPU. Points of one row that go to neighbouring lanes form
+//! the innermost loop; LLVM computes it in vectors.
 //!
 //! ```text
 //! func.func @reduce_worst(%A, %partials, ..., %tile: index, %memory: memref<i8>) {
 //!   lanes[0 to 256] = neutral
-//!   for each point of block %tile { lanes[number mod 256] = max(lanes[...], f(point)) }
+//!   for 256 points of block %tile at a time, and for each row among them {
+//!     for their points in the row { lanes[number mod 256] = max(lanes[...], f(point)) }
+//!   }
 //!   for half = 128, 64, ..., 1 { lanes[0 to half] = max(lanes[...], lanes[half to 2 half]) }
 //!   partials[%tile] = lanes[0]
 //! }
@@ -71,9 +74,9 @@ pub fn over_points<'c>(
     let lanes = lanes(lowering, &made, THREADS)?;
     let tile = tile(&made)?;
     let first = builder.multiply_constant(tile, BLOCK)?;
-    points.each(builder, first, BLOCK, |builder, number, values| {
+    points.each(builder, (first, BLOCK), THREADS, |builder, lane, values| {
         let mut all = lanes.iter().zip(values);
-        all.try_for_each(|(lanes, value)| lanes.take(builder, number, *value))
+        all.try_for_each(|(lanes, value)| lanes.take(builder, lane, *value))
     })?;
     for (lanes, field) in lanes.iter().zip(&fields) {
         let result = lanes.halve(builder)?;
@@ -117,7 +120,8 @@ pub fn over_blocks<'c>(
         let results = block::view(builder, partials::buffer(&made.arguments, field)?, count)?;
         builder.repeat(bounds, |builder, number| {
             let value = builder.load(results, &[number])?;
-            lanes.take(builder, number, value)
+            let lane = builder.binary("arith.andi", number, builder.index(LANES - 1)?)?;
+            lanes.take(builder, lane, value)
         })?;
         partials::store(builder, &made.arguments, field, lanes.halve(builder)?)?;
     }
@@ -189,9 +193,8 @@ fn lanes<'c>(
 }
 
 impl<'c> Lanes<'c> {
-    /// Combines a value with that of the lane whose turn it is.
-    fn take(&self, builder: &Builder<'c>, number: Val<'c>, value: Val<'c>) -> Result<(), Error> {
-        let lane = builder.binary("arith.andi", number, builder.index(self.count - 1)?)?;
+    /// Combines a value with that of a lane.
+    fn take(&self, builder: &Builder<'c>, lane: Val<'c>, value: Val<'c>) -> Result<(), Error> {
         let before = builder.load(self.memory, &[lane])?;
         builder.store(self.operator.combine(builder, before, value)?, self.memory, &[lane])
     }

@@ -87,26 +87,50 @@ impl<'c, 'p> Points<'c, 'p> {
         )
     }
 
-    /// Runs code for each of `points` points from `first` on. The code gets the point's number in
-    /// the box and the values there. One lane has all points.
+    /// Runs code for each of `points` points from `first` on, `lanes` in a row: both are multiples
+    /// of it. The code gets the lane of the point and the values there. Points of a row and of
+    /// neighbouring lanes form a loop without conditions, which LLVM turns into vectors.
     pub fn each(
         &self,
         builder: &Builder<'c>,
-        first: Val<'c>,
-        points: i64,
+        (first, points): (Val<'c>, i64),
+        lanes: i64,
         mut code: impl FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let (Some((extent, outer)), Some((lower, outer_lower))) =
+            (self.extents.split_last(), self.lower.split_last())
+        else {
+            return Err(Error::internal("a box of no dimensions"));
+        };
+        let one = builder.index(1)?;
+        let extent = builder.binary("arith.maxsi", *extent, one)?;
         let end = builder.add_constant(first, points)?;
         let end = builder.binary("arith.minui", end, self.count)?;
-        let place = digits(builder, first, &self.extents)?;
-        builder.carry((first, end, builder.index(1)?), &place, |builder, number, place| {
-            let at = self.lower.iter().zip(place);
-            let point: Vec<Val> =
-                at.map(|(lower, place)| builder.add(*lower, *place)).collect::<Result<_, _>>()?;
-            code(builder, number, &self.evaluate(builder, &point)?)?;
-            self.next(builder, place)
-        })?;
-        Ok(())
+        builder.repeat((first, end, builder.index(lanes)?), |builder, turn| {
+            let behind = builder.add_constant(turn, lanes)?;
+            let behind = builder.binary("arith.minui", behind, end)?;
+            let first_row = builder.binary("arith.divui", turn, extent)?;
+            let last = builder.add_constant(behind, -1)?;
+            let last_row = builder.binary("arith.divui", last, extent)?;
+            let rows = (first_row, builder.add_constant(last_row, 1)?, one);
+            builder.repeat(rows, |builder, row| {
+                let start = builder.binary("arith.muli", row, extent)?;
+                let next = builder.add(start, extent)?;
+                let from = builder.binary("arith.maxui", turn, start)?;
+                let to = builder.binary("arith.minui", behind, next)?;
+                let place = if outer.is_empty() { vec![] } else { digits(builder, row, outer)? };
+                let at = outer_lower.iter().zip(place);
+                let outer: Vec<Val> = at
+                    .map(|(lower, place)| builder.add(*lower, place))
+                    .collect::<Result<_, _>>()?;
+                builder.repeat((from, to, one), |builder, number| {
+                    let along = builder.binary("arith.subi", number, start)?;
+                    let point = [outer.as_slice(), &[builder.add(*lower, along)?]].concat();
+                    let lane = builder.binary("arith.subi", number, turn)?;
+                    code(builder, lane, &self.evaluate(builder, &point)?)
+                })
+            })
+        })
     }
 
     fn lane(

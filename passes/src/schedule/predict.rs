@@ -36,7 +36,7 @@ pub struct Candidate {
     pub kernels: Vec<Work>,
     /// The predicted time of the main kernels.
     pub prediction: Prediction,
-    /// Points of the grid.
+    /// Points of the largest grid that a function updates.
     pub points: f64,
 }
 
@@ -230,8 +230,10 @@ fn candidate<'c>(
     }
     let schedules = launches.iter().map(|launch| &launch.schedule);
     let Some(schedule) = schedules.max_by_key(|schedule| schedule.steps) else { return Ok(None) };
-    let points =
-        program.grids.iter().map(|grid| sizes.points(grid)).collect::<Result<Vec<_>, _>>()?;
+    let updated = subject.program.applies.iter().flat_map(|apply| &apply.updates);
+    let points = updated
+        .map(|field| sizes.points(subject.program.grid_of(field)?))
+        .collect::<Result<Vec<_>, _>>()?;
     let per_thread = &schedule.per_thread;
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
     Ok(model::predict(&kernels, steps, subject.device).map(|prediction| Candidate {

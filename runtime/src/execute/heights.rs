@@ -4,8 +4,10 @@
 //! chooses none and the target measures time, the run begins with launches of the usual height, of
 //! height 1 and of height 2, and with a null kernel. They fill the model of
 //! [`crate::model::pyramid`], which descends from height 1 to the one that it predicts to be
-//! fastest. That height and its neighbours are measured in turn, as long as one is faster. All
-//! these launches are steps of the run. At most a quarter of the steps is measured.
+//! fastest. That height and its neighbours are measured in turn, as long as one is faster. Heights
+//! may have schedules of different strategies, which the model does not know: the other ones are
+//! measured too, with an eighth of the steps at most. All these launches are steps of the
+//! run. At most a quarter of the steps is measured.
 //!
 //! Source: *A Language and Optimizing Compiler for Iterative Stencil Loops*, section 6.3. Beyond
 //! it, measurements have the last word, and no step is lost.
@@ -45,6 +47,8 @@ pub struct Chosen {
 const LEAST_STEPS: i64 = 64;
 /// The part of a run that may be measured.
 const MEASURED_PART: i64 = 4;
+/// The part that is not spent on heights far from the best one.
+const FAR_PART: i64 = 8;
 /// Seconds of a measurement, as far as there are steps, and the launches of one: consecutive ones
 /// overlap. The shortest of so many counts.
 const ENOUGH: f64 = 800e-6;
@@ -157,6 +161,9 @@ impl Search<'_> {
         self.chosen.predicted =
             pyramids.iter().map(|pyramid| (pyramid.height, pyramid.step(&costs))).collect();
         let mut best = pyramid::descend(&pyramids, &costs);
+        let mut others: Vec<usize> = (0..pyramids.len()).collect();
+        let predicted = |place: &usize| pyramids.get(*place).map_or(f64::MAX, |p| p.step(&costs));
+        others.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
         // The model proposes; what is measured decides, as far as there are steps for it.
         loop {
             let near = [0, 1, -1, 2, -2].map(|distance| best.checked_add_signed(distance));
@@ -174,7 +181,17 @@ impl Search<'_> {
             let next = (0..known.len()).min_by(|a, b| time(*a).total_cmp(&time(*b)));
             match next {
                 Some(next) if time(next) < time(best) * (1.0 - FASTER) => best = next,
-                _ => break,
+                _ => {
+                    let other = others.iter().find(|place| known.get(**place) == Some(&None));
+                    let Some(other) = other.filter(|_| self.budget >= self.bound.steps / FAR_PART)
+                    else {
+                        break;
+                    };
+                    let seconds = self.measure(heights, *other, target, control)?;
+                    if let Some(slot) = known.get_mut(*other) {
+                        *slot = seconds.or(Some(f64::INFINITY));
+                    }
+                }
             }
         }
         Ok(Some(best))

@@ -6,6 +6,10 @@
 // RUN: stencilc %t/rule.stencil --arch=x86-64-v4 --emit=gpu | FileCheck %s --check-prefix=RULE
 // RUN: stencilc %t/exp.stencil --arch=x86-64-v4 --emit=gpu | FileCheck %s --check-prefix=EXP
 // RUN: stencilc %t/heat.stencil --arch=neoverse-v2 --emit=asm | FileCheck %s --check-prefix=ARM
+// RUN: stencilc %t/wave.stencil --arch=x86-64-v4 --emit=gpu --tile=64,128 --pyramid-height=3 \
+// RUN:     | FileCheck %s --check-prefix=WAVE
+// RUN: stencilc %t/late.stencil --arch=x86-64-v4 --emit=gpu --tile=64,128 --pyramid-height=3 \
+// RUN:     | FileCheck %s --check-prefix=LATE
 // RUN: not stencilc %t/heat.stencil --arch=x86-64-v4 --strategy=block --emit=gpu 2>&1 \
 // RUN:     | FileCheck %s --check-prefix=BLOCK
 // RUN: not stencilc %t/heat.stencil --arch=x86-64-v4 --emit=ptx 2>&1 \
@@ -45,6 +49,16 @@
 // EXP: math.exp
 // EXP-NOT: vector.load
 
+// `P' = U` needs no memory: the thread has windows of U alone, for the first two steps.
+// WAVE: func.func @wave_3({{.*}}tiled.dynamic_shared = 11392
+// WAVE: memref.view %{{.*}}[%c0][] : memref<11392xi8> to memref<1408xf32>
+// WAVE: memref.view %{{.*}}[%c5696][] : memref<11392xi8> to memref<1408xf32>
+// WAVE-NOT: memref.view
+// WAVE: return
+
+// Where P is read beside the point, its rim may be, and P has windows of its own.
+// LATE: func.func @late_3({{.*}}tiled.dynamic_shared = 22784
+
 // ARM: tile.stencil.heat_1:
 // ARM: .globl stencil_code_
 
@@ -74,4 +88,24 @@ param N
 grid G = [0..N-1]
 field A : f32 on G
 fn f -> A [1..N-2] = exp(-A[-1]) + A[1]
+steps 10
+
+//--- wave.stencil
+param N
+param M
+grid G = [0..N-1, 0..M-1]
+field P : f32 on G
+field U : f32 on G
+fn f -> (P, U) [1..N-2, 1..M-2] =
+    (U[0,0], U[-1,0] + U[1,0] + U[0,-1] + U[0,1] - 2*U[0,0] - P[0,0])
+steps 10
+
+//--- late.stencil
+param N
+param M
+grid G = [0..N-1, 0..M-1]
+field P : f32 on G
+field U : f32 on G
+fn f -> (P, U) [1..N-2, 1..M-2] =
+    (U[0,0], U[-1,0] + U[1,0] + U[0,-1] + U[0,1] - 2*U[0,0] - P[0,1])
 steps 10

@@ -60,6 +60,15 @@ pub fn fields<'c>(layout: &Layout<'c, '_>, work: &Work<'c, '_>) -> Vec<(&'c str,
     }
 }
 
+/// The fields whose memory an action reads for cells that keep their value, because their old value
+/// is a renamed one: their places follow those of [`fields`].
+pub fn rims<'c>(layout: &Layout<'c, '_>, work: &Work<'c, '_>) -> Vec<&'c str> {
+    let Work::Apply(apply) = work else { return Vec::new() };
+    let kept = apply.outputs.iter().filter(|(_, tile)| is_kept(layout, *tile));
+    let renamed = |field: &str| apply.kept(field).is_some_and(|old| layout.renames.has(old));
+    kept.map(|(field, _)| *field).filter(|field| renamed(field)).collect()
+}
+
 /// Whether anybody needs a new value.
 fn is_kept(layout: &Layout, tile: Val) -> bool {
     layout.window(tile).is_some() || layout.direct(tile).is_some()
@@ -79,7 +88,10 @@ impl BoxFunctions {
         let (what, location) = match work {
             Work::Load(field, _) => (format!("load {field}"), location),
             Work::Store(field, _) => (format!("store {field}"), location),
-            Work::Apply(apply) => (describe(layout, apply, wraps), apply.op.location()),
+            Work::Apply(apply) => {
+                let rims = rims(layout, work);
+                (format!("{} {rims:?}", describe(layout, apply, wraps)), apply.op.location())
+            }
         };
         let key = format!("{what} {:?} {wraps}", signature.bindings);
         if let Some(name) = self.made.borrow().get(&key) {
@@ -116,7 +128,8 @@ fn make<'c>(
     let fields = fields(layout, work);
     let mut types: Vec<Type<'c>> = vec![outer.index_type(); 2 * rank];
     let mut widest = 1;
-    for (field, _) in &fields {
+    let rims = rims(layout, work);
+    for field in fields.iter().map(|(field, _)| field).chain(&rims) {
         let element = subject.program.field(field)?.element;
         widest = widest.max(bytes_of(element));
         types.extend(Place::types(outer, element));
@@ -147,7 +160,7 @@ fn make<'c>(
                 lanes: (vector / widest).max(1),
                 registers: subject.vector_registers(),
             };
-            body.apply(apply, &code)?;
+            body.apply(apply, &code, &rims.into_iter().zip(places).collect())?;
         }
     }
     made.finish(&scope)
@@ -197,7 +210,12 @@ impl<'c> Body<'c, '_> {
 
     /// The new values of an apply. Where no piece lies the old ones are copied; then the pieces
     /// follow, the first one last, which so has all points that it covers.
-    fn apply(&self, apply: &Apply<'c>, code: &PointCode<'c, '_>) -> Result<(), Error> {
+    fn apply(
+        &self,
+        apply: &Apply<'c>,
+        code: &PointCode<'c, '_>,
+        rims: &BTreeMap<&str, Place<'c>>,
+    ) -> Result<(), Error> {
         let builder = &self.made.builder;
         let hull = &self.scope.hull;
         let points = Cells::of(builder, self.scope, (hull.lower, hull.upper))?;
@@ -211,7 +229,7 @@ impl<'c> Body<'c, '_> {
         let main = Cells::of(builder, self.scope, (main.lower, main.upper))?;
         for ((field, _), to) in apply.outputs.iter().zip(code.outputs) {
             let (Some(to), Some(_)) = (to, apply.kept(field)) else { continue };
-            let from = code.input(field)?;
+            let from = rims.get(field).map_or_else(|| code.input(field), Ok)?;
             let own = inside.within(builder, &self.grid(field)?)?;
             own.each_outside(builder, &main, &mut |builder, cell| {
                 copy_cell(builder, (*from, cell), (*to, cell))

@@ -7,9 +7,10 @@
 //!
 //! An apply that reads a value `v` over `lower..=upper` planes has
 //! `lag >= lag(v) + upper`, and `v` needs `lag - lag(v) - lower + slab` planes, where a slab is the
-//! planes that an operation takes at once. Windows have a power of two of planes, so that the place
-//! of a plane is its number's last bits.
+//! planes that an operation takes at once. In two dimensions windows have a power of two of planes,
+//! so that the place of a plane is its number's last bits.
 
+use super::renames::Renames;
 use crate::analysis::footprint;
 use crate::subject::Subject;
 use melior::ir::Type;
@@ -35,7 +36,7 @@ pub struct Window<'c> {
     pub element: Type<'c>,
     /// The cells around the tile that the value has.
     pub halo: Halo,
-    /// Planes, a power of two; 1 in one dimension.
+    /// Planes, in two dimensions a power of two; 1 in one dimension.
     pub planes: i64,
     /// Cells from a row to the next.
     pub row: i64,
@@ -81,6 +82,8 @@ pub struct Layout<'c, 'k> {
     pub slab: i64,
     /// Bytes of the thread's memory.
     pub bytes: i64,
+    /// Values that lie in the memory of others.
+    pub renames: Renames<'c>,
     windows: BTreeMap<usize, Window<'c>>,
     /// Fields whose next values applies write straight to memory, by the values' keys.
     direct: BTreeMap<usize, &'c str>,
@@ -94,16 +97,19 @@ impl<'c, 'k> Layout<'c, 'k> {
         wraps: bool,
         slab: i64,
     ) -> Result<Self, Error> {
+        // Tiles that go on beyond the grid have no rims to keep, but cells there to fill.
+        let renames = if wraps { Renames::default() } else { Renames::of(subject, kernel)? };
         let mut layout = Self {
             actions: Vec::new(),
             slab,
             bytes: 0,
+            renames,
             windows: BTreeMap::new(),
             direct: BTreeMap::new(),
         };
         let streams = streams(kernel.schedule.tile.len());
         let mut lags: BTreeMap<usize, i64> = BTreeMap::new();
-        let copied = if wraps { BTreeSet::new() } else { copied(subject, kernel)? };
+        let copied = if wraps { BTreeSet::new() } else { copied(subject, kernel, &layout.renames)? };
         for op in &kernel.body {
             match op {
                 TileOp::Load { field, tile, .. } if wraps || copied.contains(&mlir::key(*tile)) => {
@@ -114,12 +120,15 @@ impl<'c, 'k> Layout<'c, 'k> {
                 TileOp::Load { .. } => {}
                 TileOp::Apply(apply) => {
                     let mut lag = 0;
-                    for (tile, [_, upper]) in reaches(subject, apply)? {
+                    for (tile, [_, upper]) in reaches(subject, apply, &layout.renames)? {
                         if let Some(before) = lags.get(&tile).filter(|_| streams) {
                             lag = lag.max(before + upper);
                         }
                     }
                     for (field, tile) in &apply.outputs {
+                        if layout.renames.has(*tile) {
+                            continue;
+                        }
                         let stored = |op: &TileOp<'c>| match op {
                             TileOp::Store { tile: stored, .. } => stored == tile,
                             _ => false,
@@ -158,7 +167,7 @@ impl<'c, 'k> Layout<'c, 'k> {
         let mut planes: BTreeMap<usize, i64> = lags.keys().map(|tile| (*tile, self.slab)).collect();
         for action in &self.actions {
             let reaches = match &action.work {
-                Work::Apply(apply) => reaches(subject, apply)?,
+                Work::Apply(apply) => reaches(subject, apply, &self.renames)?,
                 _ => Vec::new(),
             };
             for (tile, [lower, _]) in reaches {
@@ -209,7 +218,11 @@ impl<'c, 'k> Layout<'c, 'k> {
 /// The loaded values where a launch reads so many planes that the grids' own memory would not stay
 /// in the caches; windows have planes a line more than a power of two apart. A copy also takes
 /// lines in their order, so that the processor fetches them ahead.
-fn copied<'c>(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<BTreeSet<usize>, Error> {
+fn copied<'c>(
+    subject: &Subject<'c, '_>,
+    kernel: &Kernel<'c>,
+    renames: &Renames<'c>,
+) -> Result<BTreeSet<usize>, Error> {
     if kernel.schedule.tile.len() < 3 {
         return Ok(BTreeSet::new());
     }
@@ -221,7 +234,7 @@ fn copied<'c>(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<BTreeSet
                 planes.insert(mlir::key(*tile), (ruled, 0));
             }
             TileOp::Apply(apply) => {
-                for (tile, [lower, upper]) in reaches(subject, apply)? {
+                for (tile, [lower, upper]) in reaches(subject, apply, renames)? {
                     if let Some((_, most)) = planes.get_mut(&tile) {
                         *most = upper.saturating_sub(lower).saturating_add(1).max(*most);
                     }
@@ -236,10 +249,12 @@ fn copied<'c>(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<BTreeSet
     Ok(if all > WAYS { copied.map(|(tile, _)| tile).collect() } else { BTreeSet::new() })
 }
 
-/// The planes over which an apply reads each of its tiles, from the first to the last.
+/// The planes over which an apply reads each of its tiles, from the first to the last; of renamed
+/// ones those in whose memory they lie.
 fn reaches<'c>(
     subject: &Subject<'c, '_>,
     apply: &Apply<'c>,
+    renames: &Renames<'c>,
 ) -> Result<Vec<(usize, [i64; 2])>, Error> {
     let reads = footprint::of_pieces(subject.program, &apply.pieces)?;
     let reach = |field: &str| {
@@ -249,7 +264,8 @@ fn reaches<'c>(
             [lower.min(end(&read.reach.lower)), upper.max(end(&read.reach.upper))]
         })
     };
-    Ok(apply.inputs.iter().map(|(field, tile)| (mlir::key(*tile), reach(field))).collect())
+    let place = |field, tile| mlir::key(renames.resolve(field, tile).1);
+    Ok(apply.inputs.iter().map(|(field, tile)| (place(*field, *tile), reach(field))).collect())
 }
 
 /// Whether an apply reads a value.
@@ -272,14 +288,18 @@ fn window<'c>(element: Type<'c>, halo: Halo, tile: &[i64], planes: i64) -> Windo
     let (planes, rows) = match extents.as_slice() {
         [] | [_] => (1, 1),
         [all, rows @ .., _] => {
-            let most = (*all).clamp(1, 1 << 40) as u64;
-            let planes = planes.clamp(1, 1 << 40) as u64;
-            let rows = rows.iter().fold(1_i64, |rows, extent| rows.saturating_mul(*extent));
-            (planes.next_power_of_two().min(most.next_power_of_two()) as i64, rows)
+            let whole = |planes: i64| whole_planes(planes.clamp(1, 1 << 40), extents.len());
+            let planes = whole(planes).min(whole(*all));
+            (planes, rows.iter().fold(1_i64, |rows, extent| rows.saturating_mul(*extent)))
         }
     };
     let plane = row.saturating_mul(rows);
     Window { element, halo, planes, row, plane, first_byte: 0 }
+}
+
+/// The planes of a window that needs so many: in two dimensions a power of two.
+pub fn whole_planes(planes: i64, rank: usize) -> i64 {
+    if rank == 2 { planes.cast_unsigned().next_power_of_two().cast_signed() } else { planes }
 }
 
 /// Whether tiles of a rank are computed plane by plane.

@@ -241,6 +241,7 @@ impl<'c> TileCode<'c, '_> {
         let fields = box_function::fields(self.layout, &action.work);
         let mut values = Vec::new();
         for (number, (field, tile)) in fields.into_iter().enumerate() {
+            let (field, tile) = self.layout.renames.resolve(field, tile);
             let window = self.layout.window(tile);
             let place = match (&action.work, window) {
                 (Work::Load(..), _) if number == 0 => self.source(builder, field)?,
@@ -250,6 +251,9 @@ impl<'c> TileCode<'c, '_> {
                 (_, None) => self.source(builder, field)?,
             };
             values.extend(place.values());
+        }
+        for field in box_function::rims(self.layout, &action.work) {
+            values.extend(self.source(builder, field)?.values());
         }
         Ok(values)
     }

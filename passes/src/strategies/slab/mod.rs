@@ -9,6 +9,7 @@ mod model;
 mod place;
 mod point_code;
 mod reads;
+mod renames;
 mod row_vectors;
 mod schedule;
 

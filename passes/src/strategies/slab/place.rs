@@ -14,16 +14,18 @@ use stencil_dialects::mlir::Val;
 pub const ARGUMENTS: usize = 6;
 
 /// Memory of cells. The cell at `[p, y, x]` is number
-/// `((p - first) & mask) * plane + y * row + x + offset`, where fewer dimensions have fewer terms:
-/// a grid of two has planes of one row, and one of one dimension has `x + offset`.
+/// `((p - first) mod planes) * plane + y * row + x + offset`, where fewer dimensions have fewer
+/// terms: a grid of two has planes of one row, and one of one dimension has `x + offset`. In two
+/// dimensions `planes` is a power of two: a division for each row would take longer than the
+/// memory costs.
 #[derive(Clone, Copy)]
 pub struct Place<'c> {
     /// The first cell, as a memref of rank 0.
     pub cells: Val<'c>,
     /// The plane that lies in the first place.
     pub first: Val<'c>,
-    /// The bits of a plane's number that tell its place.
-    pub mask: Val<'c>,
+    /// Planes that have a place of their own; in two dimensions one less.
+    pub planes: Val<'c>,
     /// Cells from a plane to the next.
     pub plane: Val<'c>,
     /// Cells from a row to the next.
@@ -41,14 +43,14 @@ impl<'c> Place<'c> {
 
     /// As arguments.
     pub fn values(&self) -> [Val<'c>; ARGUMENTS] {
-        [self.cells, self.first, self.mask, self.plane, self.row, self.offset]
+        [self.cells, self.first, self.planes, self.plane, self.row, self.offset]
     }
 
     /// From arguments.
     pub fn read(values: &[Val<'c>]) -> Result<Self, Error> {
         match *values {
-            [cells, first, mask, plane, row, offset] => {
-                Ok(Self { cells, first, mask, plane, row, offset })
+            [cells, first, planes, plane, row, offset] => {
+                Ok(Self { cells, first, planes, plane, row, offset })
             }
             _ => Err(Error::internal("a place of other arguments")),
         }
@@ -76,7 +78,7 @@ impl<'c> Place<'c> {
             ([x], _) => Self {
                 cells,
                 first: zero,
-                mask: all,
+                planes: all,
                 plane: one,
                 row: one,
                 offset: minus(zero, *x)?,
@@ -84,7 +86,7 @@ impl<'c> Place<'c> {
             ([p, x], [_, row]) => Self {
                 cells,
                 first: *p,
-                mask: all,
+                planes: all,
                 plane: *row,
                 row: *row,
                 offset: minus(zero, *x)?,
@@ -92,7 +94,7 @@ impl<'c> Place<'c> {
             ([p, y, x], [_, rows, row]) => {
                 let before = builder.add(times(*y, *row)?, *x)?;
                 let plane = times(*rows, *row)?;
-                Self { cells, first: *p, mask: all, plane, row: *row, offset: minus(zero, before)? }
+                Self { cells, first: *p, planes: all, plane, row: *row, offset: minus(zero, before)? }
             }
             _ => return Err(Error::internal("a field of too many dimensions")),
         })
@@ -124,14 +126,14 @@ impl<'c> Place<'c> {
         let line = builder.index(-(LINE / bytes_of(window.element)))?;
         let begin = |dimension| builder.binary("arith.andi", at(dimension)?, line);
         let (row, plane) = (builder.index(window.row)?, builder.index(window.plane)?);
-        let mask = builder.index(window.planes - 1)?;
+        let planes = builder.index(window.planes - i64::from(origin.len() == 2))?;
         Ok(match origin.len() {
-            1 => Self { cells, first: zero, mask, plane, row, offset: minus(begin(0)?)? },
-            2 => Self { cells, first: at(0)?, mask, plane, row, offset: minus(begin(1)?)? },
+            1 => Self { cells, first: zero, planes, plane, row, offset: minus(begin(0)?)? },
+            2 => Self { cells, first: at(0)?, planes, plane, row, offset: minus(begin(1)?)? },
             _ => {
                 let before = builder.binary("arith.muli", at(1)?, row)?;
                 let offset = minus(builder.add(before, begin(2)?)?)?;
-                Self { cells, first: at(0)?, mask, plane, row, offset }
+                Self { cells, first: at(0)?, planes, plane, row, offset }
             }
         })
     }
@@ -151,7 +153,8 @@ impl<'c> Place<'c> {
     pub fn row_start(&self, builder: &Builder<'c>, row: &[Val<'c>]) -> Result<Val<'c>, Error> {
         let Some((plane, rows)) = row.split_first() else { return Ok(self.offset) };
         let number = builder.binary("arith.subi", *plane, self.first)?;
-        let number = builder.binary("arith.andi", number, self.mask)?;
+        let wrap = if rows.is_empty() { "arith.andi" } else { "arith.remui" };
+        let number = builder.binary(wrap, number, self.planes)?;
         let mut start = builder.binary("arith.muli", number, self.plane)?;
         for row in rows {
             start = builder.add(start, builder.binary("arith.muli", *row, self.row)?)?;

@@ -1,9 +1,10 @@
 //! Tiles and steps per launch for the caches and threads of a processor: the facts of a group that
 //! [`super::model`] needs.
 
-use super::layout::{LINE, bytes_of, streams};
+use super::layout::{LINE, bytes_of, streams, whole_planes};
 use super::lower_slab::slab;
 use super::model::{self, Work};
+use super::renames::taken_over;
 use super::{lanes, reads};
 use crate::analysis::footprint;
 use crate::schedule::launch_groups::Group;
@@ -77,8 +78,11 @@ fn work(subject: &Subject, group: &Group) -> Result<Work, Error> {
         read.extend(fields.into_iter().filter(|field| !group.transfers.fresh.contains(field)));
         let [before, behind] = own.first().copied().unwrap_or_default();
         let needed = if streams(rank) { before + behind + work.slab } else { 1 };
-        let needed = needed.max(1).cast_unsigned().next_power_of_two().cast_signed();
-        for field in &apply.updates {
+        let needed = whole_planes(needed.max(1), rank);
+        for (result, field) in apply.updates.iter().enumerate() {
+            if taken_over(subject, &apply.pieces, result)?.is_some() {
+                continue;
+            }
             work.rows += 2.0 * bytes(field)? as f64;
             work.state += 2 * bytes(field)?;
             work.windows += needed * bytes(field)?;
@@ -99,7 +103,7 @@ fn work(subject: &Subject, group: &Group) -> Result<Work, Error> {
         }
         // A copied plane stays until the last step has read it.
         let planes = if updated.contains(field) { ahead + work.slab } else { work.slab };
-        work.copies += planes.cast_unsigned().next_power_of_two().cast_signed() * bytes(field)?;
+        work.copies += planes * bytes(field)?;
         if !updated.contains(field) {
             work.windows += (ahead + 1) / 2 * bytes(field)?;
         }

@@ -196,6 +196,22 @@ fn the_fastest_height_is_taken_and_no_step_is_lost() {
 }
 
 #[test]
+fn a_fast_height_behind_a_slow_one_is_found() {
+    // Two steps run by another strategy, which is slow; the model sees a slope that goes up.
+    let heights = [32, 1, 2, 3, 4, 6, 8, 12, 16, 24];
+    let seconds = |steps: i64| match steps {
+        1 => 2.8e-6,
+        2 => 19e-6,
+        _ => 2e-6 * steps as f64 + 2.2e-6,
+    };
+    let (found, launched) = chosen(&heights, 100_000, true, seconds);
+    let found = found.unwrap();
+    assert_eq!(found.height, "32", "{found:?}");
+    assert!(found.steps <= 25_000, "{found:?}");
+    assert!(launched.contains_key(&32));
+}
+
+#[test]
 fn short_runs_measure_little() {
     let seconds = |steps: i64| 20e-6 + 3e-6 * steps as f64;
     let (none, launched) = chosen(&HEIGHTS, 63, true, seconds);
