@@ -6,6 +6,7 @@ use crate::array::Array;
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Action, Compare, Launches};
 use crate::plan::Plan;
+use crate::watch;
 use std::sync::atomic::Ordering;
 
 /// A part of a run, behind those before it.
@@ -78,6 +79,7 @@ pub fn launch_segment(
         }
     }
     let elapsed = target.finish().map_err(ExecuteError::Target)?;
+    watch::check(bound, target)?;
     Ok(Launched {
         count,
         elapsed,
