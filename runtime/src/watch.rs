@@ -8,7 +8,9 @@
 //! | [`NOBODY`] | it traps, because no one would see the record |
 //! | [`WATCHED`] | it writes the record and goes on, as do the blocks that come to it later |
 //!
-//! A run that waits for its end sets the first cell before, and reads the record behind it.
+//! A run that waits for its end sets the first cell before, and the flag to -1. It reads the record
+//! behind it. Of several waits the record has the one for the least flag, for which the others wait
+//! too.
 
 use crate::array::Array;
 use crate::bind::{Bound, BufferId};
@@ -63,8 +65,10 @@ pub fn with_record(flags: Expr) -> Expr {
 /// Asks for a record behind flags, given as the bytes of their buffer.
 pub fn arm(cells: &mut [u8]) {
     let start = cells.len().checked_sub(CELLS * 4);
-    if let Some(state) = start.and_then(|start| cells.get_mut(start..start + 4)) {
-        state.copy_from_slice(&WATCHED.to_ne_bytes());
+    if let Some(record) = start.and_then(|start| cells.get_mut(start..)) {
+        for (cell, value) in record.chunks_exact_mut(4).zip([WATCHED, 0, -1, 0]) {
+            cell.copy_from_slice(&value.to_ne_bytes());
+        }
     }
 }
 
@@ -118,7 +122,7 @@ mod tests {
     fn a_record_tells_the_block_and_the_flag() {
         let mut cells = bytes(&[7, 5, 0, 0, 0, 0, 0]);
         arm(&mut cells);
-        assert_eq!(cells, bytes(&[7, 5, 0, WATCHED, 0, 0, 0]));
+        assert_eq!(cells, bytes(&[7, 5, 0, WATCHED, 0, -1, 0]));
         assert_eq!(read("flags of f", &cells), None);
         let stuck = read("flags of f", &bytes(&[7, 5, 0, WRITTEN, 2, 1, 9])).unwrap();
         assert_eq!(

@@ -18,8 +18,10 @@ pub const MOST_LOOKS: i64 = 1 << 27;
 const SELDOM: i64 = 1 << 8;
 /// Nanoseconds between two looks at a flag: far less than a tile takes.
 const PAUSE: i64 = 20;
-/// The number of an exchange among the atomic operations of the LLVM dialect.
+/// The numbers of atomic operations in the LLVM dialect: an exchange, and the least of numbers
+/// without a sign.
 const EXCHANGE: i64 = 0;
+const LEAST: i64 = 10;
 
 /// A flag, as a wait looks at it.
 pub struct Watched<'c, 'a> {
@@ -95,24 +97,32 @@ impl<'c> Watched<'c, '_> {
         builder.op("scf.yield", &checked, &[], &[]).map(drop)
     }
 
-    /// The first block that gives up writes the record, or traps where nobody would see it.
+    /// A block that gives up writes the record, or traps where nobody would see it. The record is of
+    /// the least flag: blocks wait for those with smaller numbers, so the others wait for it too.
     fn give_up(&self, builder: &Builder<'c>) -> Result<(), Error> {
         let i32_type = builder.integer_type(32);
         let number = |value: i32| builder.constant(i32_type, i64::from(value));
         let state = (self.record)(builder, 0)?;
-        let mut exchange = self.relaxed.clone();
-        exchange.push(("bin_op", attribute::integer(builder.context, EXCHANGE)));
-        let operands = [state, number(WRITTEN)?];
-        let found = builder.value("llvm.atomicrmw", &operands, i32_type, &exchange)?;
+        let atomic = |builder: &Builder<'c>, operation, operands: [Val<'c>; 2]| {
+            let mut attributes = self.relaxed.clone();
+            attributes.push(("bin_op", attribute::integer(builder.context, operation)));
+            builder.value("llvm.atomicrmw", &operands, i32_type, &attributes)
+        };
+        let found = atomic(builder, EXCHANGE, [state, number(WRITTEN)?])?;
         let nobody = builder.compare(Compare::Eq, found, number(NOBODY)?)?;
         builder.when(nobody, |builder| {
             builder.op("llvm.intr.trap", &[], &[], &[]).map(drop)
         })?;
-        let is_first = builder.compare(Compare::Ne, found, number(WRITTEN)?)?;
-        builder.when(is_first, |builder| {
+        let cast = |builder: &Builder<'c>, value| {
+            builder.value("arith.index_cast", &[value], i32_type, &[])
+        };
+        let flag = cast(builder, self.index)?;
+        let least = atomic(builder, LEAST, [(self.record)(builder, 2)?, flag])?;
+        let is_less = builder.compare(Compare::Below, flag, least)?;
+        builder.when(is_less, |builder| {
             let block = tile_place::number(builder, "gpu.block_id", "x")?;
-            let cast = |value| builder.value("arith.index_cast", &[value], i32_type, &[]);
-            for (place, value) in (1..).zip([cast(block)?, cast(self.index)?, self.count]) {
+            let block = cast(builder, block)?;
+            for (place, value) in [(1, block), (3, self.count)] {
                 let cell = (self.record)(builder, place)?;
                 builder.op("llvm.store", &[value, cell], &[], &self.relaxed)?;
             }

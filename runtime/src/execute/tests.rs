@@ -196,7 +196,7 @@ fn a_wait_that_does_not_end_is_an_error() {
     };
     start(&mut fake).unwrap();
     let bytes = |cells: [i32; 6]| cells.map(i32::to_ne_bytes).concat();
-    assert_eq!(fake.buffers.last(), Some(&bytes([0, 0, watch::WATCHED, 0, 0, 0])));
+    assert_eq!(fake.buffers.last(), Some(&bytes([0, 0, watch::WATCHED, 0, -1, 0])));
     fake.leaves = Some(bytes([7, 4, watch::WRITTEN, 3, 1, 9]));
     assert_eq!(
         start(&mut fake).unwrap_err().to_string(),

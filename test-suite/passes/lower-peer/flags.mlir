@@ -36,8 +36,9 @@ module attributes {gpu.container_module} {
       // CHECK: %[[state:.+]] = llvm.atomicrmw xchg %{{.*}}, %c2_i32 syncscope("device") monotonic
       // CHECK: arith.cmpi eq, %[[state]], %c0_i32
       // CHECK: llvm.intr.trap
+      // CHECK: llvm.atomicrmw umin
       // CHECK: gpu.block_id x
-      // CHECK-COUNT-3: llvm.store %{{.*}} atomic syncscope("device") monotonic
+      // CHECK-COUNT-2: llvm.store %{{.*}} atomic syncscope("device") monotonic
       "peer.wait"(%flags, %block, %count) : (memref<?xi32, strided<[1]>>, index, i32) -> ()
       // CHECK: llvm.store %[[count]], %{{.*}} atomic syncscope("device") release {alignment = 4 : i64} : i32, !llvm.ptr<1>
       "peer.signal"(%flags, %block, %count) : (memref<?xi32, strided<[1]>>, index, i32) -> ()

@@ -1,5 +1,5 @@
-//! Transfers that run beside the computing warps. Old values and the rows above the block go into
-//! shared memory; new values go from there into global memory.
+//! Transfers that run beside the computing warps: old values go into shared memory, and new values
+//! from there into global memory.
 
 use super::code::{Strips, Tile};
 use super::old_values::OldValues;
@@ -68,8 +68,9 @@ impl<'c> Strips<'c, '_> {
         let at_once = WARP / side;
         let turns = ROWS.min(side);
         let bounds = (builder.index(0)?, builder.index(WARP)?, builder.index(at_once * turns)?);
-        for row in 0..geometry.rows {
-            let row = builder.index(row)?;
+        let handing = self.handing_lane(builder, tile)?;
+        for number in 0..geometry.rows {
+            let row = builder.index(number)?;
             builder.repeat(bounds, |builder, start| {
                 let first = builder.add(start, sub)?;
                 let mut loaded = Vec::new();
@@ -87,19 +88,20 @@ impl<'c> Strips<'c, '_> {
                     } else {
                         None
                     };
-                    let time = builder.add(tile.time, later)?;
+                    let slot = self.kept_slot(builder, builder.add(tile.time, later)?)?;
                     let mut values = vec![Vec::new(); self.results.len()];
-                    for time in (0..vector).map(|cells| builder.add_constant(time, cells)) {
-                        let from = [tile.strip, row, lane, self.kept_slot(builder, time?)?];
+                    for slot in (0..vector).map(|cells| builder.add_constant(slot, cells)) {
+                        let from = [tile.strip, row, lane, slot?];
                         for (values, buffer) in values.iter_mut().zip(&self.results) {
                             values.push(load_where(builder, inside, *buffer, &from)?);
                         }
                     }
-                    loaded.push((point, inside, values));
+                    loaded.push((point, lane, inside, values));
                 }
-                for (point, inside, values) in loaded {
+                for (point, lane, inside, values) in loaded {
+                    let keeps = |builder: &Builder<'c>| builder.compare(Compare::Ne, lane, handing);
                     let store = |builder: &Builder<'c>| {
-                        self.store_points(builder, &point, (&values, vector))
+                        self.store_points(builder, &point, (&values, vector), (number, &keeps))
                     };
                     match inside {
                         Some(inside) => builder.when(inside, store)?,
@@ -113,7 +115,7 @@ impl<'c> Strips<'c, '_> {
     }
 
     /// Cells of one access to the rows of the stored fields: as many as are sure to be aligned.
-    fn stored_at_once(&self) -> Result<i64, Error> {
+    pub fn stored_at_once(&self) -> Result<i64, Error> {
         let mut cells = self.geometry.width;
         for field in self.targets.keys() {
             cells = cells.min(lanes::aligned_cells(&self.scope, field, self.geometry.width)?);
@@ -121,18 +123,26 @@ impl<'c> Strips<'c, '_> {
         Ok(cells)
     }
 
-    /// Stores neighbouring points of a row, from the first one on.
+    /// Stores neighbouring points of a row, from the first one on. Values that are handed to the
+    /// block below are stored when they are handed on: a lane may keep its own.
     fn store_points(
         &self,
         builder: &Builder<'c>,
         point: &[Val<'c>],
         (values, vector): (&[Vec<Val<'c>>], i64),
+        (row, keeps): (i64, &Condition<'c, '_>),
     ) -> Result<(), Error> {
         for ((field, _), values) in self.apply.outputs.iter().zip(values) {
             // A temp field that nobody reads later is not stored.
             let Some(target) = self.targets.get(field).copied() else { continue };
-            let cell = self.scope.cell(builder, field, point)?;
-            lanes::store(builder, values, target, &cell, vector)?;
+            let store = |builder: &Builder<'c>| {
+                let cell = self.scope.cell(builder, field, point)?;
+                lanes::store(builder, values, target, &cell, vector)
+            };
+            match self.hands_on(field, row) {
+                true => builder.when(keeps(builder)?, store)?,
+                false => store(builder)?,
+            }
         }
         Ok(())
     }
@@ -301,35 +311,10 @@ impl<'c> Strips<'c, '_> {
         let source = self.sources.get(field).copied();
         source.ok_or_else(|| Error::internal(format!("no buffer of @{field} to read")))
     }
-
-    /// Loads the values above a block that a tile of its first strip reads.
-    pub fn load_above(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
-        let geometry = &self.geometry;
-        let width = builder.index(geometry.width)?;
-        let inside = builder.compare(Compare::Lt, self.lane, width)?;
-        builder.when(inside, |builder| {
-            let now = builder.add(tile.time, self.lane)?;
-            let slot = self.slot(builder, now)?;
-            for (window, ring) in self.windows.iter().zip(&self.rings) {
-                let target = self.targets.get(window.field).copied();
-                let target = target
-                    .ok_or_else(|| Error::internal("a value of the same sweep is not stored"))?;
-                for row in 1..=window.above() {
-                    let column = builder.add_constant(now, geometry.column_above(row))?;
-                    let column = builder.binary("arith.maxsi", column, builder.index(0)?)?;
-                    let last = builder.add_constant(self.extents[1], -1)?;
-                    let column = builder.binary("arith.minsi", column, last)?;
-                    let place = [builder.add_constant(tile.row, -row)?, column];
-                    let point = self.point_at(builder, place)?;
-                    let cell = self.scope.cell(builder, window.field, &point)?;
-                    let value = builder.load(target, &cell)?;
-                    builder.store(value, *ring, &[tile.strip, builder.index(row - 1)?, slot])?;
-                }
-            }
-            Ok(())
-        })
-    }
 }
+
+/// A condition that is computed where it is needed.
+type Condition<'c, 'r> = dyn Fn(&Builder<'c>) -> Result<Val<'c>, Error> + 'r;
 
 /// A cell to load: where it lies, the condition, and its place in shared memory.
 type OldCell<'c> = (Vec<Val<'c>>, Option<Val<'c>>, [Val<'c>; 5]);
