@@ -38,10 +38,7 @@ pub const AHEAD: i64 = 1;
 pub const BEHIND: i64 = 1;
 
 impl<'c> Block<'c, '_> {
-    /// The code of all tile rows that a block takes. Before the first one, it rehearses the first
-    /// turns, alone: what a multiprocessor does for the first time takes it far longer, because it
-    /// has to fetch the instructions and the addresses of pages. All blocks rehearse at once, but
-    /// would otherwise do so one behind the other.
+    /// The code of all tile rows that a block takes.
     pub fn code(&self, builder: &Builder<'c>, (rows, blocks): (Val<'c>, i64)) -> Result<(), Error> {
         let (zero, one) = (builder.index(0)?, builder.index(1)?);
         self.clear(builder)?;
@@ -49,35 +46,21 @@ impl<'c> Block<'c, '_> {
         let threads = self.warps.all() * WARP;
         self.strips.copy_frozen(builder, (block, blocks), (self.thread, threads))?;
         let apart = [("llvm.loop_annotation", apart(builder.context)?)];
-        let rehearsal = builder.add_constant(block, -blocks)?;
-        let has_rows = builder.compare(Compare::Lt, block, rows)?;
-        let first = builder.select(has_rows, rehearsal, block)?;
-        let tile_rows = (first, rows, builder.index(blocks)?);
-        let code = |builder: &Builder<'c>, row| {
-            let alone = builder.compare(Compare::Lt, row, zero)?;
-            let number = builder.select(alone, block, row)?;
+        let tile_rows = (block, rows, builder.index(blocks)?);
+        let code = |builder: &Builder<'c>, tile_row| {
             let initial = windows::zeros(&self.strips.windows, builder)?;
             let turns = builder.add_constant(self.all, AHEAD + BEHIND)?;
-            let few = builder.index(self.rehearsed())?;
-            let few = builder.select(alone, few, turns)?;
-            let turns = builder.binary("arith.minsi", few, turns)?;
             builder.carry_with((zero, turns, one), &initial, &apart, |builder, turn, carried| {
                 builder.op("gpu.barrier", &[], &[], &[])?;
                 let now = builder.add_constant(turn, -AHEAD)?;
-                self.turn(builder, (Row { number, alone }, now), carried)
+                self.turn(builder, (tile_row, now), carried)
             })
         };
         builder
-            .carry_with(tile_rows, &[], &apart, |builder, row, _| {
-                code(builder, row).map(|_| Vec::new())
+            .carry_with(tile_rows, &[], &apart, |builder, tile_row, _| {
+                code(builder, tile_row).map(|_| Vec::new())
             })
             .map(|_| ())
-    }
-
-    /// Turns of the rehearsal: until the last strip has stored and handed on tiles inside the main
-    /// piece.
-    fn rehearsed(&self) -> i64 {
-        self.strips.geometry.last_strip() + AHEAD + BEHIND + 4
     }
 
     /// The work of each warp between two barriers. Each role has a branch of its own, so that no
@@ -85,7 +68,7 @@ impl<'c> Block<'c, '_> {
     fn turn(
         &self,
         builder: &Builder<'c>,
-        (tile_row, now): (Row<'c>, Val<'c>),
+        (tile_row, now): (Val<'c>, Val<'c>),
         carried: &[Val<'c>],
     ) -> Result<Vec<Val<'c>>, Error> {
         let warps = &self.warps;
@@ -113,7 +96,7 @@ impl<'c> Block<'c, '_> {
     fn others(
         &self,
         builder: &Builder<'c>,
-        (tile_row, now): (Row<'c>, Val<'c>),
+        (tile_row, now): (Val<'c>, Val<'c>),
     ) -> Result<(), Error> {
         let warps = &self.warps;
         let soon = builder.add_constant(now, AHEAD)?;
@@ -157,7 +140,7 @@ impl<'c> Block<'c, '_> {
     fn load(
         &self,
         builder: &Builder<'c>,
-        (tile_row, soon): (Row<'c>, Val<'c>),
+        (tile_row, soon): (Val<'c>, Val<'c>),
     ) -> Result<(), Error> {
         if self.warps.loaders == 0 {
             return Ok(());
@@ -180,18 +163,16 @@ impl<'c> Block<'c, '_> {
     fn wait_above(
         &self,
         builder: &Builder<'c>,
-        (tile_row, soon): (Row<'c>, Val<'c>),
+        (tile_row, soon): (Val<'c>, Val<'c>),
     ) -> Result<(), Error> {
         let geometry = &self.strips.geometry;
         let zero = builder.index(0)?;
         let tile = self.tile(builder, (tile_row, soon), zero)?;
-        let has_above = builder.compare(Compare::Gt, tile_row.number, zero)?;
-        let no = builder.constant(builder.integer_type(1), 0)?;
-        let has_above = builder.select(tile_row.alone, no, has_above)?;
+        let has_above = builder.compare(Compare::Gt, tile_row, zero)?;
         let exists = self.exists(builder, tile)?;
         let load = |builder: &Builder<'c>| {
             let done = builder.add_constant(soon, geometry.last_strip() + geometry.behind())?;
-            self.peers.wait(builder, builder.add_constant(tile_row.number, -1)?, done)?;
+            self.peers.wait(builder, builder.add_constant(tile_row, -1)?, done)?;
             self.strips.load_above(builder, tile.tile, false)
         };
         if self.strips.frozen == 0 {
@@ -212,7 +193,7 @@ impl<'c> Block<'c, '_> {
     fn signal_below(
         &self,
         builder: &Builder<'c>,
-        (tile_row, now): (Row<'c>, Val<'c>),
+        (tile_row, now): (Val<'c>, Val<'c>),
     ) -> Result<(), Error> {
         let first = builder.compare(Compare::Eq, self.strips.lane, builder.index(0)?)?;
         let some = builder.compare(Compare::Gt, now, builder.index(0)?)?;
@@ -222,11 +203,7 @@ impl<'c> Block<'c, '_> {
             let tile = self.tile(builder, (tile_row, before), last)?;
             let handed = self.exists(builder, tile)?;
             builder.when(handed, |builder| self.strips.hand_below(builder, tile.tile))?;
-            let no = builder.constant(builder.integer_type(1), 0)?;
-            let yes = builder.constant(builder.integer_type(1), 1)?;
-            let signals = builder.select(tile_row.alone, no, yes)?;
-            let done = builder.add_constant(now, 1 - BEHIND)?;
-            builder.when(signals, |builder| self.peers.signal(builder, tile_row.number, done))
+            self.peers.signal(builder, tile_row, builder.add_constant(now, 1 - BEHIND)?)
         })
     }
 
@@ -258,14 +235,14 @@ impl<'c> Block<'c, '_> {
     fn tile(
         &self,
         builder: &Builder<'c>,
-        (tile_row, now): (Row<'c>, Val<'c>),
+        (tile_row, now): (Val<'c>, Val<'c>),
         strip: Val<'c>,
     ) -> Result<Numbered<'c>, Error> {
         let geometry = &self.strips.geometry;
         let behind = builder.multiply_constant(strip, geometry.behind())?;
         let number = builder.binary("arith.subi", now, behind)?;
         let first = builder.add(
-            builder.multiply_constant(tile_row.number, geometry.block())?,
+            builder.multiply_constant(tile_row, geometry.block())?,
             builder.multiply_constant(strip, geometry.strip())?,
         )?;
         let first = builder.add_constant(first, self.strips.frozen)?;
@@ -307,14 +284,6 @@ impl<'c> Block<'c, '_> {
         }
         Ok(())
     }
-}
-
-/// A tile row of the block.
-#[derive(Clone, Copy)]
-struct Row<'c> {
-    number: Val<'c>,
-    /// Whether the block rehearses: it neither waits for other blocks nor signals to them.
-    alone: Val<'c>,
 }
 
 /// A tile with its number in its strip.
