@@ -18,17 +18,32 @@ const BATCH: usize = 40;
 const ROWS: i64 = 8;
 
 impl<'c> Strips<'c, '_> {
-    /// Stores the new values of a tile.
+    /// Stores the new values of a tile. A strip that the grid ends in stores whole accesses too, and
+    /// one beyond it nothing: the last strips of a grid set the end of a sweep.
     pub fn store(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
-        let inside = self.inside(builder, tile, [0; 2], [self.geometry.width - 1, 0])?;
-        builder
-            .choose(
-                inside,
-                &[],
-                |builder| self.store_rows(builder, tile, false).map(|()| Vec::new()),
-                |builder| self.store_rows(builder, tile, true).map(|()| Vec::new()),
-            )
-            .map(|_| ())
+        let geometry = &self.geometry;
+        let hull = &self.scope.hull;
+        let [[_, bottom], [left, right]] = self.ends(builder, (hull.lower, hull.upper))?;
+        let row = builder.add(tile.row, self.lower[0])?;
+        let [first, last] = self.columns(builder, tile)?;
+        let first = builder.add_constant(first, 1 - geometry.width)?;
+        let columns = builder.both(
+            builder.compare(Compare::Ge, first, left)?,
+            builder.compare(Compare::Le, last, right)?,
+        )?;
+        let inside = self.inside(builder, tile, [0; 2], [geometry.width - 1, 0])?;
+        let with = |checks| {
+            move |builder: &Builder<'c>| {
+                self.store_rows(builder, tile, checks).map(|()| Vec::new())
+            }
+        };
+        let some = builder.compare(Compare::Le, row, bottom)?;
+        builder.when(some, |builder| {
+            let checked = |builder: &Builder<'c>| {
+                builder.choose(columns, &[], with(Checks::Rows), with(Checks::Cells))
+            };
+            builder.choose(inside, &[], with(Checks::None), checked).map(drop)
+        })
     }
 
     /// Whether a tile lies inside the grid, with some lanes above and below it, and some columns
@@ -55,10 +70,10 @@ impl<'c> Strips<'c, '_> {
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
-        checked: bool,
+        checks: Checks,
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
-        let vector = if checked { 1 } else { self.stored_at_once()? };
+        let vector = if checks == Checks::Cells { 1 } else { self.stored_at_once()? };
         // Lanes side by side in a row.
         let side = geometry.width / vector;
         let lanes = builder.index(side)?;
@@ -83,10 +98,15 @@ impl<'c> Strips<'c, '_> {
                     let later = builder.binary("arith.subi", column, more)?;
                     let point = self.point_at(builder, [place_row, builder.add(late, later)?])?;
                     let hull = &self.scope.hull;
-                    let inside = if checked {
-                        Some(self.scope.inside(builder, &point, hull.lower, hull.upper)?)
-                    } else {
-                        None
+                    let inside = match (checks, point.first()) {
+                        (Checks::Cells, _) => {
+                            Some(self.scope.inside(builder, &point, hull.lower, hull.upper)?)
+                        }
+                        (Checks::Rows, Some(row)) => {
+                            let [[_, bottom], _] = self.ends(builder, (hull.lower, hull.upper))?;
+                            Some(builder.compare(Compare::Le, *row, bottom)?)
+                        }
+                        _ => None,
                     };
                     let slot = self.kept_slot(builder, builder.add(tile.time, later)?)?;
                     let mut values = vec![Vec::new(); self.results.len()];
@@ -311,6 +331,17 @@ impl<'c> Strips<'c, '_> {
         let source = self.sources.get(field).copied();
         source.ok_or_else(|| Error::internal(format!("no buffer of @{field} to read")))
     }
+}
+
+/// What is checked before a store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checks {
+    /// Nothing: the tile lies inside the grid.
+    None,
+    /// Rows: the tile's columns lie inside the grid.
+    Rows,
+    /// Each cell.
+    Cells,
 }
 
 /// A condition that is computed where it is needed.
