@@ -222,7 +222,8 @@ impl LowerPeer {
     /// The descriptor that flags will be.
     fn descriptor<'c>(&self, builder: &Builder<'c>, flags: Val<'c>) -> Result<Val<'c>, Error> {
         let bits = self.index_width;
-        let ty = format!("!llvm.struct<(ptr, ptr, i{bits}, array<1 x i{bits}>, array<1 x i{bits}>)>");
+        let ty =
+            format!("!llvm.struct<(ptr, ptr, i{bits}, array<1 x i{bits}>, array<1 x i{bits}>)>");
         let ty = parse(builder, &ty)?;
         builder.value("builtin.unrealized_conversion_cast", &[flags], ty, &[])
     }
@@ -295,11 +296,7 @@ fn arrive<'c>(
 }
 
 /// Waits in a thread of a processor.
-fn yielding_wait<'c>(
-    builder: &Builder<'c>,
-    address: Val<'c>,
-    count: Val<'c>,
-) -> Result<(), Error> {
+fn yielding_wait<'c>(builder: &Builder<'c>, address: Val<'c>, count: Val<'c>) -> Result<(), Error> {
     let (before, after) = (Region::new(), Region::new());
     let look = builder.at(mlir::append_block(&before, &[]));
     let attributes = atomic(&look, Scope::System, ACQUIRE);

@@ -110,9 +110,7 @@ impl<'c> Watched<'c, '_> {
         };
         let found = atomic(builder, EXCHANGE, [state, number(WRITTEN)?])?;
         let nobody = builder.compare(Compare::Eq, found, number(NOBODY)?)?;
-        builder.when(nobody, |builder| {
-            builder.op("llvm.intr.trap", &[], &[], &[]).map(drop)
-        })?;
+        builder.when(nobody, |builder| builder.op("llvm.intr.trap", &[], &[], &[]).map(drop))?;
         let cast = |builder: &Builder<'c>, value| {
             builder.value("arith.index_cast", &[value], i32_type, &[])
         };

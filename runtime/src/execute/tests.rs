@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::array::Data;
+use crate::bind::{Request, bind};
 use crate::launch::Value;
 use crate::launch::tests::bound;
 use crate::plan::tests::heat;
-use crate::bind::{Request, bind};
 use crate::plan::{BufferKind, Start};
 use crate::watch;
 use std::sync::atomic::Ordering;
@@ -191,9 +191,8 @@ fn a_wait_that_does_not_end_is_an_error() {
     let request = Request { sizes, steps: Some(3), ..Request::default() };
     let bound = bind(&plan, &request).unwrap();
     let mut fake = Fake::default();
-    let start = |fake: &mut Fake| {
-        run(&plan, &bound, &inputs(&bound), fake, &mut Control::default())
-    };
+    let start =
+        |fake: &mut Fake| run(&plan, &bound, &inputs(&bound), fake, &mut Control::default());
     start(&mut fake).unwrap();
     let bytes = |cells: [i32; 6]| cells.map(i32::to_ne_bytes).concat();
     assert_eq!(fake.buffers.last(), Some(&bytes([0, 0, watch::WATCHED, 0, -1, 0])));

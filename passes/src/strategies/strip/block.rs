@@ -181,9 +181,8 @@ impl<'c> Block<'c, '_> {
         builder.when(exists, |builder| {
             let none = |()| Vec::new();
             let load = |builder: &Builder<'c>| load(builder).map(none);
-            let first = |builder: &Builder<'c>| {
-                self.strips.load_above(builder, tile.tile, true).map(none)
-            };
+            let first =
+                |builder: &Builder<'c>| self.strips.load_above(builder, tile.tile, true).map(none);
             builder.choose(has_above, &[], load, first).map(drop)
         })
     }

@@ -57,7 +57,9 @@ impl<'c> Strips<'c, '_> {
                             builder.store(*value, target, &cell)
                         };
                         match checked {
-                            true => builder.when(builder.within(column, (zero, columns))?, store)?,
+                            true => {
+                                builder.when(builder.within(column, (zero, columns))?, store)?
+                            }
                             false => store(builder)?,
                         }
                     }

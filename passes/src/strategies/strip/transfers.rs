@@ -33,9 +33,7 @@ impl<'c> Strips<'c, '_> {
         )?;
         let inside = self.inside(builder, tile, [0; 2], [geometry.width - 1, 0])?;
         let with = |checks| {
-            move |builder: &Builder<'c>| {
-                self.store_rows(builder, tile, checks).map(|()| Vec::new())
-            }
+            move |builder: &Builder<'c>| self.store_rows(builder, tile, checks).map(|()| Vec::new())
         };
         let some = builder.compare(Compare::Le, row, bottom)?;
         builder.when(some, |builder| {
