@@ -97,7 +97,7 @@ impl<'c> Watched<'c, '_> {
         builder.op("scf.yield", &checked, &[], &[]).map(drop)
     }
 
-    /// A block that gives up writes the record, or traps where nobody would see it. The record is of
+    /// A block that gives up writes the record, or traps where nobody would see it. The record has
     /// the least flag: blocks wait for those with smaller numbers, so the others wait for it too.
     fn give_up(&self, builder: &Builder<'c>) -> Result<(), Error> {
         let i32_type = builder.integer_type(32);

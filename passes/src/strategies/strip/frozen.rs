@@ -1,6 +1,6 @@
-//! Rows before the first strip. No piece covers them, so they keep their values, and the first block
-//! reads them as it reads those of a block above. Its strips are then inside the main piece, as all
-//! others: code for rims is slower, and the first strip sets the pace of all.
+//! Rows before the first strip. No piece covers them, so they keep their values, and the first
+//! block reads them as it reads those of a block above. Its strips are then inside the main piece,
+//! as all others: code for rims is slower, and the first strip sets the pace of all.
 
 use super::code::Strips;
 use super::geometry::{FARTHEST, Geometry};

@@ -18,7 +18,7 @@ const BATCH: usize = 40;
 const ROWS: i64 = 8;
 
 impl<'c> Strips<'c, '_> {
-    /// Stores the new values of a tile. A strip that the grid ends in stores whole accesses too, and
+    /// Stores the new values of a tile. A strip in which the grid ends stores whole accesses,
     /// one beyond it nothing: the last strips of a grid set the end of a sweep.
     pub fn store(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
         let geometry = &self.geometry;
