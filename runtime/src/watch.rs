@@ -12,11 +12,7 @@
 //! behind it. Of several waits the record has the one for the least flag, for which the others wait
 //! too.
 
-use crate::array::Array;
-use crate::bind::{Bound, BufferId};
-use crate::execute::{ExecuteError, Target};
 use crate::expr::{Expr, Op};
-use crate::plan::BufferKind;
 use std::fmt;
 
 /// Cells of a record: its state, the block, the flag and the count that it waited for.
@@ -72,8 +68,8 @@ pub fn arm(cells: &mut [u8]) {
     }
 }
 
-/// The record behind flags, if a block has written it.
-fn read(buffer: &str, cells: &[u8]) -> Option<Stuck> {
+/// The record behind flags, given as the bytes of their buffer, if a block has written it.
+pub fn read(buffer: &str, cells: &[u8]) -> Option<Stuck> {
     let cell = |place: usize| -> Option<i32> {
         let bytes = cells.get(place.checked_mul(4)?..)?.first_chunk()?;
         Some(i32::from_ne_bytes(*bytes))
@@ -87,26 +83,6 @@ fn read(buffer: &str, cells: &[u8]) -> Option<Stuck> {
         wanted: cell(start + 3)?,
         found: usize::try_from(flag).ok().and_then(cell),
     })
-}
-
-/// Fails where a block gave up a wait. All launches must have ended.
-///
-/// # Errors
-/// Says which block waited for which flag.
-pub fn check(bound: &Bound, target: &mut dyn Target) -> Result<(), ExecuteError> {
-    if !target.watches() {
-        return Ok(());
-    }
-    for (place, buffer) in bound.buffers.iter().enumerate() {
-        if buffer.kind == BufferKind::Watched {
-            let mut cells = Array::zeros(buffer.element, &[buffer.cells])?;
-            target.download(BufferId(place), cells.bytes_mut()).map_err(ExecuteError::Target)?;
-            if let Some(stuck) = read(&buffer.name, cells.bytes()) {
-                return Err(ExecuteError::Stuck(stuck));
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

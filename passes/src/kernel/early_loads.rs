@@ -2,9 +2,9 @@
 //! buffers must not be written meanwhile.
 //!
 //! A block is in groups of operations, one behind the other. A warp issues in order, so that a load
-//! must stand far before the use of its value. All loads at the front of a block would keep the warp
-//! from its work, and need a register each. The loads of a group therefore stand at the start of the
-//! group before it.
+//! must stand far before the use of its value. All loads at the front of a block would keep the
+//! warp from its work, and need a register each. The loads of a group therefore stand at the start
+//! of the group before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::mlir::{self, Blk, Op, Val};
