@@ -100,7 +100,7 @@ pub fn host() -> Vec<Step> {
 pub fn host_llvm() -> Vec<Step> {
     vec![
         Step::ours(ConvertMathToCalls),
-        Step::ours(LowerPeer { index_width: 64 }),
+        Step::ours(LowerPeer::new(64)),
         Step::upstream(
             "builtin.module(expand-strided-metadata,lower-affine,func.func(canonicalize,cse),\
              convert-math-to-llvm,convert-vector-to-llvm,convert-scf-to-cf,\
@@ -135,7 +135,7 @@ pub fn nest_gpu(config: &Config) -> Vec<Step> {
 /// see through. `load-constants` comes last: it counts what is left.
 pub fn nvvm(index_width: u32) -> Vec<Step> {
     vec![
-        Step::ours(LowerPeer { index_width: index_width.into() }),
+        Step::ours(LowerPeer::new(index_width.into())),
         Step::upstream(format!(
             "gpu.module(expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,\
              convert-gpu-to-nvvm{{index-bitwidth={index_width} use-bare-ptr-memref-call-conv=1}})"

@@ -12,6 +12,7 @@ use crate::array::{Array, ArrayError, Element, shape_text};
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Copy, Iterations, Launch, LaunchError};
 use crate::plan::Plan;
+use crate::watch::Stuck;
 use heights::Chosen;
 pub use lent::{homeward, lendable};
 pub use segment::{Segment, launch_segment};
@@ -69,6 +70,9 @@ pub enum ExecuteError {
         /// Devices of the target.
         found: u32,
     },
+    /// A wait of a block did not end.
+    #[error("{0}")]
+    Stuck(Stuck),
     /// The target failed.
     #[error(transparent)]
     Target(TargetError),
@@ -101,6 +105,12 @@ pub trait Target {
     /// # Errors
     /// When the copy fails.
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError>;
+
+    /// Whether a run on it is waited for. Then a block that waits without end makes a record, which
+    /// is read behind the run.
+    fn watches(&self) -> bool {
+        true
+    }
 
     /// Called before the first launch of a run.
     ///

@@ -25,6 +25,7 @@
 //! | `cuda` | the CUDA driver as a target (feature `cuda`) |
 //! | `host` | runs on memory of another program (feature `cuda`) |
 //! | [`device`] | devices as data |
+//! | [`watch`] | waits of blocks that do not end |
 //! | [`tune`] | schedules that were measured to be fastest |
 //! | [`model`] | what a schedule is predicted to take on a device |
 //! | [`checkpoint`] | the state of a run in a file, from which it goes on |
@@ -76,4 +77,5 @@ pub mod signals;
 #[allow(unsafe_code, reason = "a constructor of the process stands in a section of its own")]
 pub mod standard_output;
 pub mod tune;
+pub mod watch;
 pub mod whole_file;

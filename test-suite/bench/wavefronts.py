@@ -55,6 +55,7 @@ COMBINATIONS = {
     "flags, flexible": ("hyperplane-skew,peer-sync,", FLEXIBLE),
 }
 STRIPS = "strips"
+FLAGS = ("flags", "watched")
 METRICS = {
     "l2_read_misses": "lts__t_sectors_op_read_lookup_miss.sum",
     "l2_reads": "lts__t_sectors_op_read.sum",
@@ -124,7 +125,7 @@ class Kernel:
         self.flags = {
             buffer["name"]: cupy.zeros([int(cells) for cells in buffer["extents"]], "int32")
             for buffer in plan["buffers"]
-            if buffer["kind"] == "flags"
+            if buffer["kind"] in FLAGS
         }
         together = self.launch.get("cooperative", False)
         path = str(folder / f"{entry['stem']}.{suffix}")
@@ -188,7 +189,7 @@ def data(folder, entry):
     cupy.random.seed(1)
     arrays = {}
     for buffer in plan["buffers"]:
-        if buffer["kind"] == "flags":
+        if buffer["kind"] in FLAGS:
             continue
         shape = [int(cells) for cells in buffer["extents"]]
         if buffer["name"].endswith("'"):

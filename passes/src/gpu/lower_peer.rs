@@ -13,20 +13,29 @@
 //! ```
 //! becomes
 //! ```text
-//! scf.while : () -> () {
+//! %late, %ignored = scf.while (%looks = %zero) {
 //!   %flag = llvm.load %address atomic syncscope("device") acquire {alignment = 4} : !llvm.ptr<1> -> i32
 //!   %lead = arith.subi %flag, %count : i32
 //!   %late = arith.cmpi slt, %lead, %zero
-//!   scf.condition(%late)
+//!   %patient = arith.cmpi ne, %looks, %most
+//!   %again = arith.andi %late, %patient
+//!   scf.condition(%again) %late, %looks
 //! } do {
 //!   llvm.call_intrinsic "llvm.nvvm.nanosleep"(%pause)
-//!   scf.yield
+//!   %next = arith.addi %looks, %one
+//!   // Now and then: %most where another block has given up.
+//!   scf.yield %next
 //! }
+//! scf.if %late { /* makes the record behind the flags, or traps: `runtime/src/watch.rs` */ }
 //! llvm.store %count, %address atomic syncscope("device") release {alignment = 4} : i32, !llvm.ptr<1>
 //! ```
-//! and `peer.arrive` a fence with a relaxed addition. In functions for a processor the scope is the
-//! whole system, and a thread that waits lets others run, by the C library's `sched_yield`.
+//! and `peer.arrive` a fence with a relaxed addition. A block that gives up has looked very often:
+//! looks are counted, not time, so that a device that stops for other work raises no false alarm.
+//!
+//! In functions for a processor the scope is the whole system, and a thread that waits lets others
+//! run, by the C library's `sched_yield`. It never gives up.
 
+use super::watched_wait::{MOST_LOOKS, Watched};
 use crate::kernel::host_function;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
@@ -44,10 +53,11 @@ use stencil_dialects::peer;
 pub const INFO: Info = Info {
     name: "lower-peer",
     summary: "make flags between blocks or threads atomic loads and stores",
-    options: &[INDEX_WIDTH],
+    options: &[INDEX_WIDTH, LOOKS],
     read: |options: &Options| {
         let index_width = options.integer(INDEX_WIDTH.0, 32..=64)?.unwrap_or(64);
-        Ok(Box::new(LowerPeer { index_width }))
+        let looks = options.integer(LOOKS.0, 1..=i64::from(i32::MAX))?.unwrap_or(MOST_LOOKS);
+        Ok(Box::new(LowerPeer { looks, ..LowerPeer::new(index_width) }))
     },
 };
 
@@ -55,11 +65,16 @@ pub const INFO: Info = Info {
 const INDEX_WIDTH: (&str, &str) =
     ("index-bitwidth", "bits of an index in the conversions that follow (default 64)");
 
+/// The option for [`LowerPeer::looks`].
+const LOOKS: (&str, &str) = ("looks", "looks at a flag until a block gives up (default 134217728)");
+
 /// The pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LowerPeer {
     /// Bits of an index: 32 or 64.
     pub index_width: i64,
+    /// Looks at a flag until a block of a GPU gives up.
+    pub looks: i64,
 }
 
 impl Pass for LowerPeer {
@@ -68,8 +83,13 @@ impl Pass for LowerPeer {
     }
 
     fn options(&self) -> Vec<(&'static str, String)> {
-        let other = (self.index_width != 64).then(|| self.index_width.to_string());
-        other.into_iter().map(|width| (INDEX_WIDTH.0, width)).collect()
+        let other = Self::new(64);
+        let options = [
+            (INDEX_WIDTH.0, self.index_width, other.index_width),
+            (LOOKS.0, self.looks, other.looks),
+        ];
+        let given = options.into_iter().filter(|(_, value, default)| value != default);
+        given.map(|(name, value, _)| (name, value.to_string())).collect()
     }
 
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
@@ -95,7 +115,17 @@ impl Pass for LowerPeer {
             let scope = if host { Scope::System } else { Scope::Device };
             let address = self.address(&builder, scope, flags, index)?;
             match name {
-                peer::WAIT => drop(wait(&builder, scope, address, count)?),
+                peer::WAIT if scope == Scope::System => yielding_wait(&builder, address, count)?,
+                peer::WAIT => Watched {
+                    address,
+                    index,
+                    count,
+                    record: &|builder, cell| self.record(builder, flags, cell),
+                    acquire: atomic(&builder, scope, ACQUIRE),
+                    relaxed: atomic(&builder, scope, MONOTONIC),
+                    looks: self.looks,
+                }
+                .wait(&builder)?,
                 peer::ARRIVE => {
                     let before = arrive(&builder, scope, address, count)?;
                     mlir::results(op).into_iter().for_each(|old| mlir::replace_uses(old, before));
@@ -141,8 +171,6 @@ fn declare_yield<'c>(context: &'c Context, module: &Module<'c>) -> Result<(), Er
     outer.op_with_regions("func.func", &[], &[], &attributes, vec![Region::new()]).map(drop)
 }
 
-/// Nanoseconds between two looks at a flag: far less than a tile takes.
-const PAUSE: i64 = 20;
 /// The numbers of orderings in the LLVM dialect.
 const MONOTONIC: i64 = 2;
 const ACQUIRE: i64 = 4;
@@ -151,8 +179,13 @@ const RELEASE: i64 = 5;
 const ADD: i64 = 1;
 
 impl LowerPeer {
-    /// The address of a flag, on a GPU in global memory. An index may be too narrow for an address,
-    /// so it comes from the descriptor that the memref will be.
+    /// The pass for indices of so many bits.
+    pub fn new(index_width: i64) -> Self {
+        Self { index_width, looks: MOST_LOOKS }
+    }
+
+    /// The address of a flag. An index may be too narrow for an address, so it comes from the
+    /// descriptor that the memref will be.
     fn address<'c>(
         &self,
         builder: &Builder<'c>,
@@ -160,38 +193,72 @@ impl LowerPeer {
         flags: Val<'c>,
         index: Val<'c>,
     ) -> Result<Val<'c>, Error> {
-        let context = builder.context;
-        let parse = |text: &str| {
-            Type::parse(context, text)
-                .ok_or_else(|| Error::internal(format!("`{text}` is no type")))
-        };
-        let bits = self.index_width;
-        let descriptor = parse(&format!(
-            "!llvm.struct<(ptr, ptr, i{bits}, array<1 x i{bits}>, array<1 x i{bits}>)>"
-        ))?;
-        let descriptor =
-            builder.value("builtin.unrealized_conversion_cast", &[flags], descriptor, &[])?;
-        let position = [("position", attribute::integers(context, &[1]))];
-        let pointer = parse("!llvm.ptr")?;
-        let base = builder.value("llvm.extractvalue", &[descriptor], pointer, &position)?;
-        let i64_type = builder.integer_type(64);
-        let index = builder.value("arith.index_cast", &[index], i64_type, &[])?;
-        let address = builder.value(
-            "llvm.getelementptr",
-            &[base, index],
-            pointer,
-            &[
-                ("elem_type", attribute::ty(builder.integer_type(32))),
-                ("rawConstantIndices", attribute::integers32(context, &[i32::MIN])),
-            ],
-        )?;
-        match scope {
-            Scope::Device => {
-                builder.value("llvm.addrspacecast", &[address], parse("!llvm.ptr<1>")?, &[])
-            }
-            Scope::System => Ok(address),
-        }
+        let descriptor = self.descriptor(builder, flags)?;
+        let index = builder.value("arith.index_cast", &[index], builder.integer_type(64), &[])?;
+        address(builder, scope, (descriptor, index))
     }
+
+    /// The address of a cell of the record behind flags.
+    fn record<'c>(
+        &self,
+        builder: &Builder<'c>,
+        flags: Val<'c>,
+        cell: i64,
+    ) -> Result<Val<'c>, Error> {
+        let descriptor = self.descriptor(builder, flags)?;
+        let bits = self.index_width;
+        let width = builder.integer_type(u32::try_from(bits).unwrap_or(64));
+        let position = [("position", attribute::integers(builder.context, &[3, 0]))];
+        let size = builder.value("llvm.extractvalue", &[descriptor], width, &position)?;
+        let i64_type = builder.integer_type(64);
+        let size = match bits {
+            64 => size,
+            _ => builder.value("arith.extsi", &[size], i64_type, &[])?,
+        };
+        let place = builder.add(size, builder.constant(i64_type, cell)?)?;
+        address(builder, Scope::Device, (descriptor, place))
+    }
+
+    /// The descriptor that flags will be.
+    fn descriptor<'c>(&self, builder: &Builder<'c>, flags: Val<'c>) -> Result<Val<'c>, Error> {
+        let bits = self.index_width;
+        let ty =
+            format!("!llvm.struct<(ptr, ptr, i{bits}, array<1 x i{bits}>, array<1 x i{bits}>)>");
+        let ty = parse(builder, &ty)?;
+        builder.value("builtin.unrealized_conversion_cast", &[flags], ty, &[])
+    }
+}
+
+/// The address of a cell, on a GPU in global memory.
+fn address<'c>(
+    builder: &Builder<'c>,
+    scope: Scope,
+    (descriptor, place): (Val<'c>, Val<'c>),
+) -> Result<Val<'c>, Error> {
+    let position = [("position", attribute::integers(builder.context, &[1]))];
+    let pointer = parse(builder, "!llvm.ptr")?;
+    let base = builder.value("llvm.extractvalue", &[descriptor], pointer, &position)?;
+    let address = builder.value(
+        "llvm.getelementptr",
+        &[base, place],
+        pointer,
+        &[
+            ("elem_type", attribute::ty(builder.integer_type(32))),
+            ("rawConstantIndices", attribute::integers32(builder.context, &[i32::MIN])),
+        ],
+    )?;
+    match scope {
+        Scope::Device => {
+            builder.value("llvm.addrspacecast", &[address], parse(builder, "!llvm.ptr<1>")?, &[])
+        }
+        Scope::System => Ok(address),
+    }
+}
+
+/// A type from its text.
+fn parse<'c>(builder: &Builder<'c>, text: &str) -> Result<Type<'c>, Error> {
+    let ty = Type::parse(builder.context, text);
+    ty.ok_or_else(|| Error::internal(format!("`{text}` is no type")))
 }
 
 /// The attributes of an atomic access.
@@ -228,45 +295,19 @@ fn arrive<'c>(
     builder.value("llvm.atomicrmw", &[address, count], builder.integer_type(32), &attributes)
 }
 
-fn wait<'c>(
-    builder: &Builder<'c>,
-    scope: Scope,
-    address: Val<'c>,
-    count: Val<'c>,
-) -> Result<Op<'c>, Error> {
+/// Waits in a thread of a processor.
+fn yielding_wait<'c>(builder: &Builder<'c>, address: Val<'c>, count: Val<'c>) -> Result<(), Error> {
     let (before, after) = (Region::new(), Region::new());
     let look = builder.at(mlir::append_block(&before, &[]));
-    let attributes = atomic(&look, scope, ACQUIRE);
+    let attributes = atomic(&look, Scope::System, ACQUIRE);
     let flag = look.value("llvm.load", &[address], look.integer_type(32), &attributes)?;
     // The sign of the difference is right where the numbers have wrapped too.
     let lead = look.binary("arith.subi", flag, count)?;
     let late = look.compare(Compare::Lt, lead, look.constant(look.integer_type(32), 0)?)?;
     look.op("scf.condition", &[late], &[], &[])?;
     let pause = builder.at(mlir::append_block(&after, &[]));
-    match scope {
-        Scope::Device => sleep(&pause)?,
-        Scope::System => {
-            let callee = attribute::symbol(pause.context, YIELD);
-            pause.op("func.call", &[], &[pause.integer_type(32)], &[("callee", callee)])?;
-        }
-    }
+    let callee = attribute::symbol(pause.context, YIELD);
+    pause.op("func.call", &[], &[pause.integer_type(32)], &[("callee", callee)])?;
     pause.op("scf.yield", &[], &[], &[])?;
-    builder.op_with_regions("scf.while", &[], &[], &[], vec![before, after])
-}
-
-fn sleep(pause: &Builder) -> Result<(), Error> {
-    let time = pause.constant(pause.integer_type(32), PAUSE)?;
-    let name = attribute::string(pause.context, "llvm.nvvm.nanosleep");
-    pause
-        .op(
-            "llvm.call_intrinsic",
-            &[time],
-            &[],
-            &[
-                ("intrin", name),
-                ("op_bundle_sizes", attribute::integers32(pause.context, &[])),
-                ("operandSegmentSizes", attribute::integers32(pause.context, &[1, 0])),
-            ],
-        )
-        .map(drop)
+    builder.op_with_regions("scf.while", &[], &[], &[], vec![before, after]).map(drop)
 }

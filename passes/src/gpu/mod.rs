@@ -2,3 +2,4 @@
 
 pub mod bank_pad;
 pub mod lower_peer;
+mod watched_wait;

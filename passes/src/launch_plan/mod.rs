@@ -22,6 +22,7 @@ use stencil_runtime::plan::{
     self, Argument, BufferDecl, BufferKind, BufferLayout, FieldDecl, Kernel, Node, Part, Plan,
     Repeat, ScalarDecl, Settings, Start,
 };
+use stencil_runtime::watch;
 
 use crate::analysis::grid_ends::{FarEnd, far_ends};
 use crate::kernel::field_buffers::extents;
@@ -261,11 +262,18 @@ fn buffer(field: &FieldDecl, name: String) -> BufferDecl {
 /// The buffer of a kernel's flags, if it has some.
 fn flags(launch: &Launch, names: &[&str]) -> Result<Option<BufferDecl>, Error> {
     let Some(count) = launch.flags else { return Ok(None) };
+    let count = single(count, names)?;
+    // Threads of a processor wait without a record.
+    let watched = mlir::name(launch.op) == "gpu.func";
+    let (kind, count) = match watched {
+        true => (BufferKind::Watched, watch::with_record(count)),
+        false => (BufferKind::Flags, count),
+    };
     Ok(Some(BufferDecl {
         name: flags_name(launch),
-        kind: BufferKind::Flags,
+        kind,
         element: Element::I32,
-        extents: vec![single(count, names)?],
+        extents: vec![count],
         origin: Vec::new(),
         layout: BufferLayout::RowMajor,
         start: Start::Zeros,

@@ -74,6 +74,10 @@ impl Recorder<'_> {
 }
 
 impl Target for Recorder<'_> {
+    fn watches(&self) -> bool {
+        false
+    }
+
     fn allocate(&mut self, _bound: &Bound) -> Result<(), TargetError> {
         Ok(())
     }

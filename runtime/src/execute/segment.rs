@@ -5,7 +5,8 @@ use super::{Control, ExecuteError, Inputs, Launched, RunProgress, Taken, Target}
 use crate::array::Array;
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Action, Compare, Launches};
-use crate::plan::Plan;
+use crate::plan::{BufferKind, Plan};
+use crate::watch;
 use std::sync::atomic::Ordering;
 
 /// A part of a run, behind those before it.
@@ -78,6 +79,7 @@ pub fn launch_segment(
         }
     }
     let elapsed = target.finish().map_err(ExecuteError::Target)?;
+    check_waits(bound, target)?;
     Ok(Launched {
         count,
         elapsed,
@@ -86,6 +88,23 @@ pub fn launch_segment(
         current: launches.current().to_vec(),
         height: None,
     })
+}
+
+/// Fails where a block gave up a wait. All launches must have ended.
+fn check_waits(bound: &Bound, target: &mut dyn Target) -> Result<(), ExecuteError> {
+    if !target.watches() {
+        return Ok(());
+    }
+    for (place, buffer) in bound.buffers.iter().enumerate() {
+        if buffer.kind == BufferKind::Watched {
+            let mut cells = Array::zeros(buffer.element, &[buffer.cells])?;
+            target.download(BufferId(place), cells.bytes_mut()).map_err(ExecuteError::Target)?;
+            if let Some(stuck) = watch::read(&buffer.name, cells.bytes()) {
+                return Err(ExecuteError::Stuck(stuck));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Reads the first cell of a buffer and compares it.

@@ -2,9 +2,12 @@
 
 use super::*;
 use crate::array::Data;
+use crate::bind::{Request, bind};
 use crate::launch::Value;
 use crate::launch::tests::bound;
 use crate::plan::tests::heat;
+use crate::plan::{BufferKind, Start};
+use crate::watch;
 use std::sync::atomic::Ordering;
 
 /// Keeps buffers as bytes. A kernel named `two` adds 2 to every cell of its first argument and
@@ -15,6 +18,8 @@ struct Fake {
     log: Vec<String>,
     running: bool,
     refuse: Option<&'static str>,
+    /// What the last buffer holds after a launch.
+    leaves: Option<Vec<u8>>,
 }
 
 impl Target for Fake {
@@ -61,6 +66,9 @@ impl Target for Fake {
             self.buffers[from].chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
         let cells: Vec<f32> = cells.iter().map(|x| x + amount).collect();
         self.buffers[to] = bytemuck::cast_slice(&cells).to_vec();
+        if let (Some(left), Some(last)) = (&self.leaves, self.buffers.last_mut()) {
+            last.clone_from(left);
+        }
         Ok(())
     }
 
@@ -167,5 +175,31 @@ fn the_words_of_the_target_reach_the_user() {
             "two at 4 from 0 to 1 on [2, 1, 1]",
             "abandoned"
         ]
+    );
+}
+
+/// A run asks for the record of a wait, and fails where there is one.
+#[test]
+fn a_wait_that_does_not_end_is_an_error() {
+    let mut plan = heat();
+    let mut flags = plan.buffers[3].clone();
+    (flags.name, flags.kind) = ("flags of two".to_owned(), BufferKind::Watched);
+    (flags.element, flags.start) = (Element::I32, Start::Zeros);
+    flags.extents = vec![watch::with_record("2".parse().unwrap())];
+    plan.buffers.push(flags);
+    let sizes = [("N".to_owned(), 20), ("M".to_owned(), 1)].into();
+    let request = Request { sizes, steps: Some(3), ..Request::default() };
+    let bound = bind(&plan, &request).unwrap();
+    let mut fake = Fake::default();
+    let start =
+        |fake: &mut Fake| run(&plan, &bound, &inputs(&bound), fake, &mut Control::default());
+    start(&mut fake).unwrap();
+    let bytes = |cells: [i32; 6]| cells.map(i32::to_ne_bytes).concat();
+    assert_eq!(fake.buffers.last(), Some(&bytes([0, 0, watch::WATCHED, 0, -1, 0])));
+    fake.leaves = Some(bytes([7, 4, watch::WRITTEN, 3, 1, 9]));
+    assert_eq!(
+        start(&mut fake).unwrap_err().to_string(),
+        "block 3 waited in vain for flag 1 of `flags of two` to reach 9; it stands at 4. The \
+         results are wrong. This is a fault of the compiler; please report it"
     );
 }

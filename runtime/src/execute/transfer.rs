@@ -3,7 +3,8 @@
 use super::{ExecuteError, Input, Inputs, Target, lendable};
 use crate::array::{Array, Element};
 use crate::bind::{Bound, Buffer, BufferId};
-use crate::plan::{Plan, Role};
+use crate::plan::{BufferKind, Plan, Role};
+use crate::watch;
 use std::collections::BTreeMap;
 
 /// Fills all buffers as the plan says: with the input of a field or with a number.
@@ -37,7 +38,10 @@ pub fn upload<I: Input>(
             continue;
         }
         let Some((field, array)) = input else {
-            let cells = Array::filled(buffer.fill, &[buffer.cells])?;
+            let mut cells = Array::filled(buffer.fill, &[buffer.cells])?;
+            if buffer.kind == BufferKind::Watched && target.watches() {
+                watch::arm(cells.bytes_mut());
+            }
             target.upload(BufferId(place), cells.bytes()).map_err(ExecuteError::Target)?;
             continue;
         };

@@ -42,6 +42,8 @@ pub enum BufferKind {
     Scratch,
     /// Counters by which blocks wait for each other: 32-bit integers, counted in epochs.
     Flags,
+    /// The same, and behind them four cells for the record of a wait that does not end.
+    Watched,
     /// Results of reductions, which the schedule can compare.
     Reduction,
 }

@@ -189,7 +189,7 @@ impl Plan {
             }
             BufferLayout::Hybrid { .. } | BufferLayout::Blocked { .. } => {}
         }
-        if buffer.kind == BufferKind::Flags
+        if matches!(buffer.kind, BufferKind::Flags | BufferKind::Watched)
             && !matches!(buffer.element, Element::I32 | Element::U32)
         {
             return Err(format!("holds flags of type {}; i32 or u32 is needed", buffer.element));

@@ -34,8 +34,8 @@ pub struct Block<'c, 'p> {
 
 /// Tiles by which loading is ahead of computing.
 pub const AHEAD: i64 = 1;
-/// Tiles by which signalling is behind computing.
-pub const BEHIND: i64 = 2;
+/// Tiles by which storing and signalling are behind computing.
+pub const BEHIND: i64 = 1;
 
 impl<'c> Block<'c, '_> {
     /// The code of all tile rows that a block takes.
@@ -43,6 +43,8 @@ impl<'c> Block<'c, '_> {
         let (zero, one) = (builder.index(0)?, builder.index(1)?);
         self.clear(builder)?;
         let block = tile_place::number(builder, "gpu.block_id", "x")?;
+        let threads = self.warps.all() * WARP;
+        self.strips.copy_frozen(builder, (block, blocks), (self.thread, threads))?;
         let apart = [("llvm.loop_annotation", apart(builder.context)?)];
         let tile_rows = (block, rows, builder.index(blocks)?);
         let code = |builder: &Builder<'c>, tile_row| {
@@ -103,7 +105,7 @@ impl<'c> Block<'c, '_> {
             warps.loading(),
             |builder| {
                 let strip = builder.add_constant(self.role, -warps.strips)?;
-                let before = builder.add_constant(now, -1)?;
+                let before = builder.add_constant(now, -BEHIND)?;
                 let tile = self.tile(builder, (tile_row, before), strip)?;
                 let stores = self.exists(builder, tile)?;
                 builder.when(stores, |builder| self.strips.store(builder, tile.tile))
@@ -156,7 +158,8 @@ impl<'c> Block<'c, '_> {
     }
 
     /// One warp waits for the block above and loads that block's values for a tile of the first
-    /// strip. Each lane waits itself, so each lane may load.
+    /// strip. Each lane waits itself, so each lane may load. Rows before the first strip are there
+    /// from the start.
     fn wait_above(
         &self,
         builder: &Builder<'c>,
@@ -166,25 +169,41 @@ impl<'c> Block<'c, '_> {
         let zero = builder.index(0)?;
         let tile = self.tile(builder, (tile_row, soon), zero)?;
         let has_above = builder.compare(Compare::Gt, tile_row, zero)?;
-        let loads = self.exists(builder, tile)?;
-        builder.when(builder.both(loads, has_above)?, |builder| {
-            let done = builder.add_constant(soon, geometry.last_strip() + geometry.stored())?;
+        let exists = self.exists(builder, tile)?;
+        let load = |builder: &Builder<'c>| {
+            let done = builder.add_constant(soon, geometry.last_strip() + geometry.behind())?;
             self.peers.wait(builder, builder.add_constant(tile_row, -1)?, done)?;
-            self.strips.load_above(builder, tile.tile)
+            self.strips.load_above(builder, tile.tile, false)
+        };
+        if self.strips.frozen == 0 {
+            return builder.when(builder.both(exists, has_above)?, load);
+        }
+        builder.when(exists, |builder| {
+            let none = |()| Vec::new();
+            let load = |builder: &Builder<'c>| load(builder).map(none);
+            let first =
+                |builder: &Builder<'c>| self.strips.load_above(builder, tile.tile, true).map(none);
+            builder.choose(has_above, &[], load, first).map(drop)
         })
     }
 
-    /// One thread tells the block below how many tiles are stored.
+    /// One thread hands the last strip's last rows to the block below, and tells it of how many
+    /// tiles it has them.
     fn signal_below(
         &self,
         builder: &Builder<'c>,
         (tile_row, now): (Val<'c>, Val<'c>),
     ) -> Result<(), Error> {
         let first = builder.compare(Compare::Eq, self.strips.lane, builder.index(0)?)?;
-        let done = builder.add_constant(now, 1 - BEHIND)?;
-        let some = builder.compare(Compare::Gt, done, builder.index(0)?)?;
-        builder
-            .when(builder.both(first, some)?, |builder| self.peers.signal(builder, tile_row, done))
+        let some = builder.compare(Compare::Gt, now, builder.index(0)?)?;
+        builder.when(builder.both(first, some)?, |builder| {
+            let last = builder.index(self.warps.strips - 1)?;
+            let before = builder.add_constant(now, -BEHIND)?;
+            let tile = self.tile(builder, (tile_row, before), last)?;
+            let handed = self.exists(builder, tile)?;
+            builder.when(handed, |builder| self.strips.hand_below(builder, tile.tile))?;
+            self.peers.signal(builder, tile_row, builder.add_constant(now, 1 - BEHIND)?)
+        })
     }
 
     /// One branch for the roles before a number, another for the rest.
@@ -225,6 +244,7 @@ impl<'c> Block<'c, '_> {
             builder.multiply_constant(tile_row, geometry.block())?,
             builder.multiply_constant(strip, geometry.strip())?,
         )?;
+        let first = builder.add_constant(first, self.strips.frozen)?;
         let half = builder.binary("arith.andi", now, builder.index(1)?)?;
         let first_time = -geometry.early_tiles() * geometry.width;
         let time = builder.multiply_constant(number, geometry.width)?;
@@ -232,13 +252,19 @@ impl<'c> Block<'c, '_> {
         Ok(Numbered { number, tile: Tile { strip, row: first, time, half } })
     }
 
-    /// Zeros in the rings, because the first rows of a grid have no rows above. Zeros in the old
-    /// values of rims, because only those outside the main piece are loaded.
+    /// Zeros in the rings of strips where the first one has no rows above. Zeros in the old values
+    /// of rims, because only those outside the main piece are loaded.
     fn clear(&self, builder: &Builder<'c>) -> Result<(), Error> {
         let strips = &self.strips;
         let rims = strips.old.iter().filter(|(old, _)| old.only_rims).map(|(_, buffer)| *buffer);
-        for buffer in strips.rings.iter().copied().chain(rims) {
-            let extents = lane_addresses::extents(buffer);
+        let of_strips = |extents: Vec<i64>| match extents.as_slice() {
+            [_, rest @ ..] => [&[self.warps.strips], rest].concat(),
+            [] => extents,
+        };
+        let extents = |buffer: &Val<'c>| lane_addresses::extents(*buffer);
+        let cleared = strips.rings.iter().filter(|_| strips.frozen == 0);
+        let rings = cleared.map(|ring| (*ring, of_strips(extents(ring))));
+        for (buffer, extents) in rings.chain(rims.map(|rim| (rim, extents(&rim)))) {
             let ty = MemRefType::try_from(buffer.r#type());
             let ty = ty.map_err(|error| Error::internal(error.to_string()))?;
             let zero = builder.zero(ty.element())?;

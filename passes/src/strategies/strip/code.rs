@@ -5,6 +5,7 @@ use super::geometry::Geometry;
 use super::old_values::OldValues;
 use super::sequences::Sequence;
 use super::windows::{self, Kept, Window};
+use crate::kernel::early_loads::Groups;
 use crate::kernel::lanes::{self, WARP};
 use crate::kernel::scope::Scope;
 use melior::ir::{AffineMap, ValueLike};
@@ -12,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::{self, Blk, Val};
+use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil;
 use stencil_dialects::tiled::Apply;
 
@@ -30,7 +31,8 @@ pub struct Strips<'c, 'p> {
     pub geometry: Geometry,
     /// Values in registers.
     pub windows: Vec<Window<'c>>,
-    /// Values that a strip hands to the next: `strips x rows x ring` of each window.
+    /// Values that a strip hands to the next, and the last one to the block below:
+    /// `(strips + 1) x rows x ring` of each window.
     pub rings: Vec<Val<'c>>,
     /// Old values, with their buffers: `2 x strips x rows x lanes x columns`.
     pub old: Vec<(OldValues<'c>, Val<'c>)>,
@@ -42,10 +44,12 @@ pub struct Strips<'c, 'p> {
     pub extents: [Val<'c>; 2],
     /// The first point.
     pub lower: [Val<'c>; 2],
+    /// Rows before the first strip (`frozen.rs`).
+    pub frozen: i64,
     /// The thread's number in its warp, as `index`.
     pub lane: Val<'c>,
-    /// The bodies of the loops over times.
-    pub bodies: RefCell<Vec<Blk<'c>>>,
+    /// The bodies of the loops over times, a group for some times each.
+    pub bodies: RefCell<Vec<Groups<'c>>>,
     /// Whether every piece with absolute reads and every loaded grid holds a point; none if always
     /// true.
     pub filled: Option<Val<'c>>,
@@ -158,7 +162,7 @@ impl<'c> Strips<'c, '_> {
         let times = self.times_per_body(points)?;
         let bounds = (builder.index(0)?, builder.index(width)?, builder.index(times)?);
         builder.carry(bounds, carried, |builder, start, carried| {
-            self.bodies.borrow_mut().push(builder.block);
+            self.bodies.borrow_mut().push(Groups::new(builder.block));
             let group = times.min(HANDED);
             let load =
                 |time| self.handed(builder, tile, (builder.add_constant(start, time)?, group));
@@ -169,7 +173,11 @@ impl<'c> Strips<'c, '_> {
                 // A group ahead, so that no time waits for shared memory.
                 let next = if first + group < times { load(first + group)? } else { Vec::new() };
                 for (time, handed) in (first..).zip(handed) {
+                    let begins = time == first && time > 0;
                     let time = builder.add_constant(start, time)?;
+                    if let Some(groups) = self.bodies.borrow_mut().last_mut().filter(|_| begins) {
+                        groups.next();
+                    }
                     let mut kept = windows::unpack(&self.windows, &carried);
                     handed_on.push(self.last_rows(&kept)?);
                     results.push(self.time(builder, (tile, time), &handed, &mut kept, points)?);
@@ -183,7 +191,9 @@ impl<'c> Strips<'c, '_> {
         })
     }
 
-    /// Puts the new values of some times into shared memory, several times of a row at once.
+    /// Puts the new values of some times into shared memory, several times of a row at once. The
+    /// first slots are repeated behind the last one, so that warps that store find the times of an
+    /// access side by side.
     fn put(
         &self,
         builder: &Builder<'c>,
@@ -192,6 +202,8 @@ impl<'c> Strips<'c, '_> {
     ) -> Result<(), Error> {
         let times = i64::try_from(results.len()).unwrap_or(1);
         let slot = builder.add(self.kept_slot(builder, tile.time)?, start)?;
+        let repeated = builder.index(self.stored_at_once()?)?;
+        let begins = builder.compare(Compare::Lt, slot, repeated)?;
         for (output, buffer) in self.results.iter().enumerate() {
             for row in 0..self.geometry.rows {
                 let at = usize::try_from(row).unwrap_or(0);
@@ -199,8 +211,20 @@ impl<'c> Strips<'c, '_> {
                     results.iter().filter_map(|rows| rows.get(at)?.get(output).copied()).collect();
                 let Some(first) = values.first() else { continue };
                 let vector = lanes::vector_length(first.r#type(), times);
-                let place = [tile.strip, builder.index(row)?, self.lane, slot];
+                let row = builder.index(row)?;
+                let place = [tile.strip, row, self.lane, slot];
                 lanes::store(builder, &values, *buffer, &place, vector)?;
+                let repeated = self.stored_at_once()?.min(times);
+                let Some(repeated) = usize::try_from(repeated).ok().filter(|_| repeated > 1) else {
+                    continue;
+                };
+                let values = values.get(..repeated).unwrap_or_default();
+                let vector = lanes::vector_length(first.r#type(), repeated as i64);
+                builder.when(begins, |builder| {
+                    let behind = builder.add_constant(slot, self.geometry.kept_times())?;
+                    let place = [tile.strip, row, self.lane, behind];
+                    lanes::store(builder, values, *buffer, &place, vector)
+                })?;
             }
         }
         Ok(())
@@ -304,14 +328,12 @@ impl<'c> Strips<'c, '_> {
         times: &[Vec<Val<'c>>],
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
-        if geometry.strips == 1 || geometry.above == 0 {
+        if geometry.above == 0 {
             return Ok(());
         }
         let last = builder.compare(Compare::Eq, self.lane, builder.index(WARP - 1)?)?;
         let below = builder.add_constant(tile.strip, 1)?;
-        let strips = builder.index(geometry.strips)?;
-        let there = builder.compare(Compare::Lt, below, strips)?;
-        builder.when(builder.both(last, there)?, |builder| {
+        builder.when(last, |builder| {
             let time = builder.add_constant(tile.time, -1 - geometry.handover())?;
             let slot = builder.add(self.slot(builder, time)?, start)?;
             let count = i64::try_from(times.len()).unwrap_or(1);

@@ -110,7 +110,8 @@ impl Geometry {
         self.lag * LANES - 1
     }
 
-    /// Tiles by which a strip runs behind the strip above it.
+    /// Tiles by which a strip runs behind the strip above it: it may begin tile `t` once the strip
+    /// above has handed on the values of `t + behind()` tiles.
     pub fn behind(&self) -> i64 {
         if self.above == 0 {
             0
@@ -140,17 +141,6 @@ impl Geometry {
     /// first and hands on a tile's last value with the next tile.
     pub fn late_tiles(&self) -> i64 {
         self.depth().div_euclid(self.width) + 1
-    }
-
-    /// The block below may begin tile `t` once the last strip of this block has stored
-    /// `t + stored()` tiles.
-    pub fn stored(&self) -> i64 {
-        let rows = (1..=self.above).map(|row| {
-            let late = self.skew * (self.rows - row);
-            let column = (self.width - 1 + self.column_above(row)).div_euclid(self.width);
-            column + ceil_div(self.lag * (LANES - 1) + late, self.width) + 1
-        });
-        rows.max().unwrap_or(0)
     }
 
     /// Times of a row that the block keeps: one tile computed, two being stored, rounded up to a
@@ -226,7 +216,7 @@ mod tests {
         assert_eq!((geometry.skew, geometry.lag, geometry.above), (0, 1, 1));
         assert_eq!((geometry.depth(), geometry.handover()), (31, 31));
         assert_eq!((geometry.behind(), geometry.ring()), (3, 32));
-        assert_eq!((geometry.stored(), geometry.late_tiles()), (3, 2));
+        assert_eq!(geometry.late_tiles(), 2);
         assert_eq!(geometry.source(0, [-1, -1]), Source::Above { row: 1, ago: 2 });
         assert_eq!(geometry.source(1, [-1, -1]), Source::Own { row: 0, ago: 1 });
         assert_eq!(geometry.source(1, [-1, 0]), Source::Own { row: 0, ago: 0 });
@@ -249,22 +239,18 @@ mod tests {
         }
     }
 
-    /// The block below reads a column only when the tile of columns that holds it is stored.
+    /// The first lane of the block below reads a column only when the last lane of the block above
+    /// has handed it on.
     #[test]
-    fn blocks_read_what_is_stored() {
+    fn blocks_read_what_is_handed_on() {
         for vectors in [&[[-1, -1], [-1, 0]][..], &[[-1, 1]], &[[-2, 5], [-1, 2]], &[[-1, -1]]] {
             for width in [2, 8, 16, 32] {
                 let geometry = of_width(vectors, width);
-                for row in 1..=geometry.above {
-                    let late = geometry.lag * 31 + geometry.skew * (geometry.rows - row);
-                    let first = geometry.column_above(row);
-                    for tile in 0..9 {
-                        let column = tile * width + width - 1 + first;
-                        // Stored beside the tiles before: whole tiles of columns.
-                        let tiles = tile + geometry.stored();
-                        let end = (tiles * width - late).div_euclid(width) * width;
-                        assert!(column < end, "{geometry:?} {tile} {column} {end}");
-                    }
+                for tile in 0..9 {
+                    // Times of use, from the moment of the first lane.
+                    let last = tile * width + width - 1;
+                    let handed = (tile + geometry.behind()) * width - 1 - geometry.lag * 32;
+                    assert_eq!(last, handed, "{geometry:?} {tile}");
                 }
             }
         }

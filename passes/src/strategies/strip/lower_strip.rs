@@ -11,7 +11,7 @@
 //! | one for each strip | store tile `t - 1`: whole rows of a tile, from shared memory |
 //! | one or two for each strip | load old values and sequences of tile `t + 1`, if there are any |
 //! | one | waits for the block above, and loads its values for tile `t + 1` |
-//! | one | signals that tile `t - 2` is stored |
+//! | one | hands the last rows of tile `t - 1` to the block below, and signals it |
 //!
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), sections 3 and 4. There, a block's threads
 //! exchange values through shared memory with a barrier for each diagonal.
@@ -28,6 +28,7 @@
 use super::NAME;
 use super::block::Block;
 use super::code::Strips;
+use super::frozen;
 use super::geometry::StripShape;
 use super::old_values::OldValues;
 use super::plan::{Function, Plan, Warps};
@@ -130,8 +131,9 @@ fn lower<'c>(
     };
     let constant = |value| AffineExpr::constant(context, value);
     let geometry = &plan.geometry;
+    let frozen = frozen::rows(apply, &hull, geometry);
     let counts = [
-        AffineExpr::ceil_div(rows, constant(geometry.block())),
+        AffineExpr::ceil_div(rows + constant(-frozen), constant(geometry.block())),
         AffineExpr::ceil_div(columns, constant(geometry.width))
             + constant(geometry.early_tiles() + geometry.late_tiles()),
     ];
@@ -148,7 +150,7 @@ fn lower<'c>(
         shared: &types,
     };
     let made = resident::build(context, subject, kernel, &blocks)?;
-    body(subject, apply, (plan, hull), ([rows, columns], counts), made)
+    body(subject, apply, (plan, hull, frozen), ([rows, columns], counts), made)
 }
 
 /// Builds the body of a kernel, from the rows and columns of its grid, and from its tile rows and
@@ -156,7 +158,7 @@ fn lower<'c>(
 fn body<'c>(
     subject: &Subject<'c, '_>,
     apply: &Apply<'c>,
-    (plan, hull): (Plan<'c>, Hull<'c>),
+    (plan, hull, frozen): (Plan<'c>, Hull<'c>, i64),
     (extents, counts): ([AffineExpr<'c>; 2], [AffineExpr<'c>; 2]),
     (made, blocks): (KernelFunction<'c>, i64),
 ) -> Result<(), Error> {
@@ -194,6 +196,7 @@ fn body<'c>(
         results: results.to_vec(),
         extents,
         lower,
+        frozen,
         lane: builder.binary("arith.remsi", thread, lanes)?,
         bodies: RefCell::default(),
         filled,
@@ -214,8 +217,8 @@ fn body<'c>(
     let read_only = strips.sources.iter().filter(|(field, _)| !strips.targets.contains_key(*field));
     let read_only = read_only.map(|(_, buffer)| *buffer);
     let unwritten: Vec<_> = read_only.chain(buffers.iter().chain(loaded).copied()).collect();
-    for body in strips.bodies.borrow().iter() {
-        early_loads::to_front(*body, &unwritten);
+    for groups in strips.bodies.borrow().iter() {
+        early_loads::advance(groups, &unwritten);
     }
     Ok(())
 }

@@ -4,7 +4,9 @@
 mod block;
 mod code;
 mod coverage;
+mod frozen;
 mod geometry;
+mod handover;
 pub mod lower_strip;
 mod old_values;
 mod plan;

@@ -159,7 +159,8 @@ impl<'c> Plan<'c> {
         let mut buffers = Vec::new();
         for window in &self.windows {
             let rows = window.above().max(1);
-            buffers.push((vec![geometry.strips, rows, geometry.ring()], window.element));
+            // One more, for what the last strip hands to the block below.
+            buffers.push((vec![geometry.strips + 1, rows, geometry.ring()], window.element));
         }
         for old in &self.old {
             let pitch = pitch(old.element, old.columns, old.only_rims);

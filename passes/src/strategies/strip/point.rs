@@ -6,6 +6,7 @@ use super::sequences;
 use super::windows::Kept;
 use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::kernel::function;
+use crate::kernel::lanes::WARP;
 use crate::kernel::pieces::{self, PieceCase};
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
@@ -89,13 +90,16 @@ impl<'c> Strips<'c, '_> {
                 .find(|(sequence, _)| (sequence.field, sequence.dimension) == (field, dimension));
             let (sequence, buffer) = found
                 .ok_or_else(|| Error::internal(format!("no sequence of @{field} is loaded")))?;
-            let [lane, own] = sequence.place(&self.geometry, row, distance);
+            let [factor, own] = sequence.place(&self.geometry, row, distance);
             let read = mlir::results(copy.op).first().map(|value| mlir::key(*value));
             let loaded = function::replace_gather(builder, &copy, |builder| {
-                let mut place = builder.multiply_constant(self.lane, lane)?;
-                if dimension == 1 {
-                    place = builder.add(place, time)?;
-                }
+                let place = if dimension == 1 {
+                    let last = builder.index(WARP - 1)?;
+                    let behind = builder.binary("arith.subi", last, self.lane)?;
+                    builder.add(builder.multiply_constant(behind, factor)?, time)?
+                } else {
+                    builder.multiply_constant(self.lane, factor)?
+                };
                 let place = builder.add_constant(place, own)?;
                 builder.load(*buffer, &[tile.half, tile.strip, place])
             })?;

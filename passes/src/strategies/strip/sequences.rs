@@ -38,14 +38,15 @@ impl Sequence<'_> {
         self.reach[0] - if self.dimension == 0 { 0 } else { geometry.depth() }
     }
 
-    /// The place of a value at a distance from a lane's row at time 0, as a factor of the lane and
-    /// a constant.
+    /// The place of a value at a distance from a lane's row at time 0, as a factor and a constant.
+    /// The factor is of the lane, or of the lanes behind it where the sequence follows columns: no
+    /// term is negative, so that LLVM sees that no sum of them wraps.
     pub fn place(&self, geometry: &Geometry, row: i64, distance: i64) -> [i64; 2] {
-        let (lane, own) = match self.dimension {
+        let (factor, own) = match self.dimension {
             0 => (geometry.rows, row),
-            _ => (-geometry.lag, -geometry.skew * row),
+            _ => (geometry.lag, -geometry.skew * row - geometry.lag * (WARP - 1)),
         };
-        [lane, own + distance - self.first(geometry)]
+        [factor, own + distance - self.first(geometry)]
     }
 }
 

@@ -1,5 +1,5 @@
-//! Transfers that run beside the computing warps. Old values and the rows above the block go into
-//! shared memory; new values go from there into global memory.
+//! Transfers that run beside the computing warps: old values go into shared memory, and new values
+//! from there into global memory.
 
 use super::code::{Strips, Tile};
 use super::old_values::OldValues;
@@ -18,17 +18,30 @@ const BATCH: usize = 40;
 const ROWS: i64 = 8;
 
 impl<'c> Strips<'c, '_> {
-    /// Stores the new values of a tile.
+    /// Stores the new values of a tile. A strip in which the grid ends stores whole accesses,
+    /// one beyond it nothing: the last strips of a grid set the end of a sweep.
     pub fn store(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
-        let inside = self.inside(builder, tile, [0; 2], [self.geometry.width - 1, 0])?;
-        builder
-            .choose(
-                inside,
-                &[],
-                |builder| self.store_rows(builder, tile, false).map(|()| Vec::new()),
-                |builder| self.store_rows(builder, tile, true).map(|()| Vec::new()),
-            )
-            .map(|_| ())
+        let geometry = &self.geometry;
+        let hull = &self.scope.hull;
+        let [[_, bottom], [left, right]] = self.ends(builder, (hull.lower, hull.upper))?;
+        let row = builder.add(tile.row, self.lower[0])?;
+        let [first, last] = self.columns(builder, tile)?;
+        let first = builder.add_constant(first, 1 - geometry.width)?;
+        let columns = builder.both(
+            builder.compare(Compare::Ge, first, left)?,
+            builder.compare(Compare::Le, last, right)?,
+        )?;
+        let inside = self.inside(builder, tile, [0; 2], [geometry.width - 1, 0])?;
+        let with = |checks| {
+            move |builder: &Builder<'c>| self.store_rows(builder, tile, checks).map(|()| Vec::new())
+        };
+        let some = builder.compare(Compare::Le, row, bottom)?;
+        builder.when(some, |builder| {
+            let checked = |builder: &Builder<'c>| {
+                builder.choose(columns, &[], with(Checks::Rows), with(Checks::Cells))
+            };
+            builder.choose(inside, &[], with(Checks::None), checked).map(drop)
+        })
     }
 
     /// Whether a tile lies inside the grid, with some lanes above and below it, and some columns
@@ -55,10 +68,10 @@ impl<'c> Strips<'c, '_> {
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
-        checked: bool,
+        checks: Checks,
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
-        let vector = if checked { 1 } else { self.stored_at_once()? };
+        let vector = if checks == Checks::Cells { 1 } else { self.stored_at_once()? };
         // Lanes side by side in a row.
         let side = geometry.width / vector;
         let lanes = builder.index(side)?;
@@ -68,8 +81,9 @@ impl<'c> Strips<'c, '_> {
         let at_once = WARP / side;
         let turns = ROWS.min(side);
         let bounds = (builder.index(0)?, builder.index(WARP)?, builder.index(at_once * turns)?);
-        for row in 0..geometry.rows {
-            let row = builder.index(row)?;
+        let handing = self.handing_lane(builder, tile)?;
+        for number in 0..geometry.rows {
+            let row = builder.index(number)?;
             builder.repeat(bounds, |builder, start| {
                 let first = builder.add(start, sub)?;
                 let mut loaded = Vec::new();
@@ -82,24 +96,30 @@ impl<'c> Strips<'c, '_> {
                     let later = builder.binary("arith.subi", column, more)?;
                     let point = self.point_at(builder, [place_row, builder.add(late, later)?])?;
                     let hull = &self.scope.hull;
-                    let inside = if checked {
-                        Some(self.scope.inside(builder, &point, hull.lower, hull.upper)?)
-                    } else {
-                        None
+                    let inside = match (checks, point.first()) {
+                        (Checks::Cells, _) => {
+                            Some(self.scope.inside(builder, &point, hull.lower, hull.upper)?)
+                        }
+                        (Checks::Rows, Some(row)) => {
+                            let [[_, bottom], _] = self.ends(builder, (hull.lower, hull.upper))?;
+                            Some(builder.compare(Compare::Le, *row, bottom)?)
+                        }
+                        _ => None,
                     };
-                    let time = builder.add(tile.time, later)?;
+                    let slot = self.kept_slot(builder, builder.add(tile.time, later)?)?;
                     let mut values = vec![Vec::new(); self.results.len()];
-                    for time in (0..vector).map(|cells| builder.add_constant(time, cells)) {
-                        let from = [tile.strip, row, lane, self.kept_slot(builder, time?)?];
+                    for slot in (0..vector).map(|cells| builder.add_constant(slot, cells)) {
+                        let from = [tile.strip, row, lane, slot?];
                         for (values, buffer) in values.iter_mut().zip(&self.results) {
                             values.push(load_where(builder, inside, *buffer, &from)?);
                         }
                     }
-                    loaded.push((point, inside, values));
+                    loaded.push((point, lane, inside, values));
                 }
-                for (point, inside, values) in loaded {
+                for (point, lane, inside, values) in loaded {
+                    let keeps = |builder: &Builder<'c>| builder.compare(Compare::Ne, lane, handing);
                     let store = |builder: &Builder<'c>| {
-                        self.store_points(builder, &point, (&values, vector))
+                        self.store_points(builder, &point, (&values, vector), (number, &keeps))
                     };
                     match inside {
                         Some(inside) => builder.when(inside, store)?,
@@ -113,7 +133,7 @@ impl<'c> Strips<'c, '_> {
     }
 
     /// Cells of one access to the rows of the stored fields: as many as are sure to be aligned.
-    fn stored_at_once(&self) -> Result<i64, Error> {
+    pub fn stored_at_once(&self) -> Result<i64, Error> {
         let mut cells = self.geometry.width;
         for field in self.targets.keys() {
             cells = cells.min(lanes::aligned_cells(&self.scope, field, self.geometry.width)?);
@@ -121,18 +141,26 @@ impl<'c> Strips<'c, '_> {
         Ok(cells)
     }
 
-    /// Stores neighbouring points of a row, from the first one on.
+    /// Stores neighbouring points of a row, from the first one on. Values that are handed to the
+    /// block below are stored when they are handed on: a lane may keep its own.
     fn store_points(
         &self,
         builder: &Builder<'c>,
         point: &[Val<'c>],
         (values, vector): (&[Vec<Val<'c>>], i64),
+        (row, keeps): (i64, &Condition<'c, '_>),
     ) -> Result<(), Error> {
         for ((field, _), values) in self.apply.outputs.iter().zip(values) {
             // A temp field that nobody reads later is not stored.
             let Some(target) = self.targets.get(field).copied() else { continue };
-            let cell = self.scope.cell(builder, field, point)?;
-            lanes::store(builder, values, target, &cell, vector)?;
+            let store = |builder: &Builder<'c>| {
+                let cell = self.scope.cell(builder, field, point)?;
+                lanes::store(builder, values, target, &cell, vector)
+            };
+            match self.hands_on(field, row) {
+                true => builder.when(keeps(builder)?, store)?,
+                false => store(builder)?,
+            }
         }
         Ok(())
     }
@@ -301,35 +329,21 @@ impl<'c> Strips<'c, '_> {
         let source = self.sources.get(field).copied();
         source.ok_or_else(|| Error::internal(format!("no buffer of @{field} to read")))
     }
-
-    /// Loads the values above a block that a tile of its first strip reads.
-    pub fn load_above(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
-        let geometry = &self.geometry;
-        let width = builder.index(geometry.width)?;
-        let inside = builder.compare(Compare::Lt, self.lane, width)?;
-        builder.when(inside, |builder| {
-            let now = builder.add(tile.time, self.lane)?;
-            let slot = self.slot(builder, now)?;
-            for (window, ring) in self.windows.iter().zip(&self.rings) {
-                let target = self.targets.get(window.field).copied();
-                let target = target
-                    .ok_or_else(|| Error::internal("a value of the same sweep is not stored"))?;
-                for row in 1..=window.above() {
-                    let column = builder.add_constant(now, geometry.column_above(row))?;
-                    let column = builder.binary("arith.maxsi", column, builder.index(0)?)?;
-                    let last = builder.add_constant(self.extents[1], -1)?;
-                    let column = builder.binary("arith.minsi", column, last)?;
-                    let place = [builder.add_constant(tile.row, -row)?, column];
-                    let point = self.point_at(builder, place)?;
-                    let cell = self.scope.cell(builder, window.field, &point)?;
-                    let value = builder.load(target, &cell)?;
-                    builder.store(value, *ring, &[tile.strip, builder.index(row - 1)?, slot])?;
-                }
-            }
-            Ok(())
-        })
-    }
 }
+
+/// What is checked before a store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checks {
+    /// Nothing: the tile lies inside the grid.
+    None,
+    /// Rows: the tile's columns lie inside the grid.
+    Rows,
+    /// Each cell.
+    Cells,
+}
+
+/// A condition that is computed where it is needed.
+type Condition<'c, 'r> = dyn Fn(&Builder<'c>) -> Result<Val<'c>, Error> + 'r;
 
 /// A cell to load: where it lies, the condition, and its place in shared memory.
 type OldCell<'c> = (Vec<Val<'c>>, Option<Val<'c>>, [Val<'c>; 5]);

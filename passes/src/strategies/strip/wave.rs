@@ -39,7 +39,7 @@ pub fn of(
     let others = count(geometry.early_tiles() + geometry.late_tiles());
     // The strips of a block are some tiles behind each other.
     let last = geometry.last_strip();
-    let lag = count(last + geometry.stored() + AHEAD + BEHIND - 1);
+    let lag = count(last + geometry.behind() + AHEAD + BEHIND - 1);
     let waits = vec![Wait { before: vec![true], lag }];
     let wave = Wave {
         counts: vec![count(ceil_div(rows, geometry.block()))],

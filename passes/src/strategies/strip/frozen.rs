@@ -1,0 +1,54 @@
+//! Rows before the first strip. No piece covers them, so they keep their values, and the first
+//! block reads them as it reads those of a block above. Its strips are then inside the main piece,
+//! as all others: code for rims is slower, and the first strip sets the pace of all.
+
+use super::code::Strips;
+use super::geometry::{FARTHEST, Geometry};
+use crate::analysis::hull::Hull;
+use crate::kernel::interior;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
+use stencil_dialects::tiled::{Apply, Keeps};
+
+/// How many rows lie before the first strip: those above a function's only piece. None where their
+/// number is not known, and where they are fewer than strips read.
+pub fn rows(apply: &Apply, hull: &Hull, geometry: &Geometry) -> i64 {
+    let [piece] = apply.pieces.as_slice() else { return 0 };
+    let keeps = apply.keeps == Keeps::Old
+        && apply.outputs.iter().all(|(field, _)| apply.kept(field).is_some());
+    let gap = interior::difference(piece.lower, hull.lower);
+    let rows = gap.and_then(|gap| gap.first().copied()).unwrap_or(0);
+    let few = rows.unsigned_abs() <= FARTHEST;
+    if keeps && few && geometry.above > 0 && rows >= geometry.above { rows } else { 0 }
+}
+
+impl<'c> Strips<'c, '_> {
+    /// Copies the rows before the first strip. All threads of all blocks take part.
+    pub fn copy_frozen(
+        &self,
+        builder: &Builder<'c>,
+        (block, blocks): (Val<'c>, i64),
+        (thread, threads): (Val<'c>, i64),
+    ) -> Result<(), Error> {
+        let [rows, columns] = self.extents;
+        let first = builder.add(builder.multiply_constant(block, threads)?, thread)?;
+        for row in 0..self.frozen {
+            let row = builder.index(row)?;
+            let there = builder.compare(Compare::Lt, row, rows)?;
+            builder.when(there, |builder| {
+                let bounds = (first, columns, builder.index(blocks * threads)?);
+                builder.repeat(bounds, |builder, column| {
+                    let point = self.point_at(builder, [row, column])?;
+                    for (field, target) in &self.targets {
+                        let cell = self.scope.cell(builder, field, &point)?;
+                        let old = builder.load(self.source(field)?, &cell)?;
+                        builder.store(old, *target, &cell)?;
+                    }
+                    Ok(())
+                })
+            })?;
+        }
+        Ok(())
+    }
+}

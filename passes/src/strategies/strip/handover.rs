@@ -1,0 +1,117 @@
+//! Rows that a block hands to the block below it, through global memory. The last lane of a block
+//! puts its last rows into a ring of their own, as for a strip. Another warp stores them from there
+//! at once, before the tile of columns that holds them is complete.
+
+use super::code::{Strips, Tile};
+use super::transfers::load_where;
+use crate::kernel::lanes::{self, WARP};
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
+
+impl<'c> Strips<'c, '_> {
+    /// The lane of a strip whose last rows are stored when they are handed to the block below; no
+    /// lane's number where the strip is not the last one.
+    pub fn handing_lane(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<Val<'c>, Error> {
+        let last = builder.index(self.geometry.strips - 1)?;
+        let last = builder.compare(Compare::Eq, tile.strip, last)?;
+        builder.select(last, builder.index(WARP - 1)?, builder.index(WARP)?)
+    }
+
+    /// Whether the last lane hands on the values of a field in a row of its own.
+    pub fn hands_on(&self, field: &str, row: i64) -> bool {
+        let window = self.windows.iter().find(|window| window.field == field);
+        window.is_some_and(|window| row >= self.geometry.rows - window.above())
+    }
+
+    /// One thread stores what the last strip has put into its ring in a tile.
+    pub fn hand_below(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
+        let geometry = &self.geometry;
+        let width = geometry.width;
+        // The time at which the first lane below uses the first value.
+        let time = builder.add_constant(tile.time, -1 - geometry.handover())?;
+        let slot = self.slot(builder, time)?;
+        let end = builder.add_constant(tile.row, geometry.strip())?;
+        for (window, ring) in self.windows.iter().zip(&self.rings) {
+            let target = self.target(window.field)?;
+            let vector = lanes::vector_length(window.element, width);
+            for row in 1..=window.above() {
+                let at = [builder.index(geometry.strips)?, builder.index(row - 1)?, slot];
+                let values = lanes::load(builder, *ring, &at, width, vector)?;
+                let place = builder.add_constant(end, -row)?;
+                let first = builder.add_constant(time, geometry.column_above(row))?;
+                let last = builder.add_constant(first, width - 1)?;
+                let [rows, columns] = self.extents;
+                let zero = builder.index(0)?;
+                let there = builder.compare(Compare::Lt, place, rows)?;
+                let whole = builder.both(
+                    builder.compare(Compare::Ge, first, zero)?,
+                    builder.compare(Compare::Lt, last, columns)?,
+                )?;
+                let store = |builder: &Builder<'c>, checked: bool| -> Result<(), Error> {
+                    for (cells, value) in (0..).zip(&values) {
+                        let column = builder.add_constant(first, cells)?;
+                        let store = |builder: &Builder<'c>| {
+                            let point = self.point_at(builder, [place, column])?;
+                            let cell = self.scope.cell(builder, window.field, &point)?;
+                            builder.store(*value, target, &cell)
+                        };
+                        match checked {
+                            true => {
+                                builder.when(builder.within(column, (zero, columns))?, store)?
+                            }
+                            false => store(builder)?,
+                        }
+                    }
+                    Ok(())
+                };
+                builder.when(there, |builder| {
+                    let none = |()| Vec::new();
+                    let whole_tile = |builder: &Builder<'c>| store(builder, false).map(none);
+                    let at_an_end = |builder: &Builder<'c>| store(builder, true).map(none);
+                    builder.choose(whole, &[], whole_tile, at_an_end).map(drop)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads the values above a block that a tile of its first strip reads. Those of rows before
+    /// the first strip are the old ones.
+    pub fn load_above(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        is_first: bool,
+    ) -> Result<(), Error> {
+        let geometry = &self.geometry;
+        let width = builder.index(geometry.width)?;
+        let inside = builder.compare(Compare::Lt, self.lane, width)?;
+        builder.when(inside, |builder| {
+            let now = builder.add(tile.time, self.lane)?;
+            let slot = self.slot(builder, now)?;
+            for (window, ring) in self.windows.iter().zip(&self.rings) {
+                let from = match is_first {
+                    true => self.source(window.field)?,
+                    false => self.target(window.field)?,
+                };
+                for row in 1..=window.above() {
+                    let column = builder.add_constant(now, geometry.column_above(row))?;
+                    let there = builder.within(column, (builder.index(0)?, self.extents[1]))?;
+                    let place = [builder.add_constant(tile.row, -row)?, column];
+                    let point = self.point_at(builder, place)?;
+                    let cell = self.scope.cell(builder, window.field, &point)?;
+                    let value = load_where(builder, Some(there), from, &cell)?;
+                    builder.store(value, *ring, &[tile.strip, builder.index(row - 1)?, slot])?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The buffer with the new values of a field that is read in its own sweep.
+    fn target(&self, field: &str) -> Result<Val<'c>, Error> {
+        let target = self.targets.get(field).copied();
+        target.ok_or_else(|| Error::internal("a value of the same sweep is not stored"))
+    }
+}
