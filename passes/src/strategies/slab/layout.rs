@@ -109,7 +109,8 @@ impl<'c, 'k> Layout<'c, 'k> {
         };
         let streams = streams(kernel.schedule.tile.len());
         let mut lags: BTreeMap<usize, i64> = BTreeMap::new();
-        let copied = if wraps { BTreeSet::new() } else { copied(subject, kernel, &layout.renames)? };
+        let copied =
+            if wraps { BTreeSet::new() } else { copied(subject, kernel, &layout.renames)? };
         for op in &kernel.body {
             match op {
                 TileOp::Load { field, tile, .. } if wraps || copied.contains(&mlir::key(*tile)) => {

@@ -94,7 +94,14 @@ impl<'c> Place<'c> {
             ([p, y, x], [_, rows, row]) => {
                 let before = builder.add(times(*y, *row)?, *x)?;
                 let plane = times(*rows, *row)?;
-                Self { cells, first: *p, planes: all, plane, row: *row, offset: minus(zero, before)? }
+                Self {
+                    cells,
+                    first: *p,
+                    planes: all,
+                    plane,
+                    row: *row,
+                    offset: minus(zero, before)?,
+                }
             }
             _ => return Err(Error::internal("a field of too many dimensions")),
         })
