@@ -107,7 +107,7 @@ pub trait Target {
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError>;
 
     /// Whether a run on it is waited for. Then a block that waits without end makes a record, which
-    /// is read behind the run.
+    /// is read after the run.
     fn watches(&self) -> bool {
         true
     }

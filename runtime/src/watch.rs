@@ -8,9 +8,10 @@
 //! | [`NOBODY`] | it traps, because no one would see the record |
 //! | [`WATCHED`] | it writes the record and goes on, as do the blocks that come to it later |
 //!
-//! A run that waits for its end sets the first cell before, and the flag to -1. It reads the record
-//! behind it. Of several waits the record has the one for the least flag, for which the others wait
-//! too.
+//! A run that is waited for sets the first cell before its launches, and the flag to -1. The record
+//! is read after the run. Of several waits it has the one for the least flag, for which the others
+//! wait too. Two blocks that give up in the same moment may leave the block of one beside the flag of
+//! the other.
 
 use crate::expr::{Expr, Op};
 use std::fmt;

@@ -109,6 +109,7 @@ fn execute(error: ExecuteError) -> (Kind, String) {
             (Kind::Argument, format!("field `{field}` has no data; give it as {field}=ARRAY"))
         }
         ExecuteError::Cancelled(_) => (Kind::Cancelled, error.to_string()),
+        ExecuteError::Stuck(_) => (Kind::Internal, error.to_string()),
         ExecuteError::Target(error) => match error.downcast::<CudaError>() {
             Ok(error) => cuda(&error),
             Err(error) => (Kind::Device, error.to_string()),

@@ -353,6 +353,7 @@ impl Executable {
             (None, ExecuteError::Cancelled(_)) => Failure::cancelled(error),
             // A simulated launch ends within.
             (None, _) if control.is_cancelled() => Failure::cancelled(error),
+            (None, ExecuteError::Stuck(_)) => Failure::of(Class::Internal, error.to_string()),
             (None, _) => Failure::user(error),
         })?;
         let execute::Outcome { outputs, launched } = ran;

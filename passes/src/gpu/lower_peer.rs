@@ -17,7 +17,7 @@
 //!   %flag = llvm.load %address atomic syncscope("device") acquire {alignment = 4} : !llvm.ptr<1> -> i32
 //!   %lead = arith.subi %flag, %count : i32
 //!   %late = arith.cmpi slt, %lead, %zero
-//!   %patient = arith.cmpi ne, %looks, %most
+//!   %patient = arith.cmpi slt, %looks, %most
 //!   %again = arith.andi %late, %patient
 //!   scf.condition(%again) %late, %looks
 //! } do {

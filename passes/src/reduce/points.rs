@@ -1,8 +1,9 @@
 //! The points of a box, numbered in row-major order, and what their values are combined to, for
 //! several reductions at once.
 //!
-//! A lane takes points at equal distances. It divides once to find its first point. The coordinates
-//! of each next one are a sum of digits, with a carry from each dimension to the slower one.
+//! On a GPU a lane takes points at equal distances. It divides once to find its first point. The
+//! coordinates of each next one are a sum of digits, with a carry from each dimension to the slower
+//! one. On a processor one thread takes the points of all lanes, row by row ([`Points::each`]).
 
 use super::block::{Lanes, Operator, only};
 use crate::kernel::evaluate::{At, Distance, Rules};

@@ -6,8 +6,8 @@
 //! [`crate::model::pyramid`], which descends from height 1 to the one that it predicts to be
 //! fastest. That height and its neighbours are measured in turn, as long as one is faster. Heights
 //! may have schedules of different strategies, which the model does not know: the other ones are
-//! measured too, with an eighth of the steps at most. All these launches are steps of the
-//! run. At most a quarter of the steps is measured.
+//! measured too, which leaves an eighth of the steps for the neighbours of a better one. All these
+//! launches are steps of the run. At most a quarter of the steps is measured.
 //!
 //! Source: *A Language and Optimizing Compiler for Iterative Stencil Loops*, section 6.3. Beyond
 //! it, measurements have the last word, and no step is lost.
@@ -47,8 +47,8 @@ pub struct Chosen {
 const LEAST_STEPS: i64 = 64;
 /// The part of a run that may be measured.
 const MEASURED_PART: i64 = 4;
-/// The part that is not spent on heights far from the best one.
-const FAR_PART: i64 = 8;
+/// The part of a run that heights far from the best one leave for the neighbours of a better one.
+const RESERVED_PART: i64 = 8;
 /// Seconds of a measurement, as far as there are steps, and the launches of one: consecutive ones
 /// overlap. The shortest of so many counts.
 const ENOUGH: f64 = 800e-6;
@@ -183,11 +183,11 @@ impl Search<'_> {
                 Some(next) if time(next) < time(best) * (1.0 - FASTER) => best = next,
                 _ => {
                     let other = others.iter().find(|place| known.get(**place) == Some(&None));
-                    let Some(other) = other.filter(|_| self.budget >= self.bound.steps / FAR_PART)
-                    else {
-                        break;
-                    };
+                    let Some(other) = other else { break };
+                    let reserved = (self.bound.steps / RESERVED_PART).min(self.budget);
+                    self.budget -= reserved;
                     let seconds = self.measure(heights, *other, target, control)?;
+                    self.budget += reserved;
                     if let Some(slot) = known.get_mut(*other) {
                         *slot = seconds.or(Some(f64::INFINITY));
                     }

@@ -5,7 +5,12 @@ use stencil_test_suite::Scratch;
 /// Runs a program on the simulator by the strategies naive and block, and compares with the
 /// reference.
 fn agree(text: &str, arguments: &str) {
-    for strategy in ["naive", "block"] {
+    agree_by(&["naive", "block"], text, arguments);
+}
+
+/// The same with other strategies.
+fn agree_by(strategies: &[&str], text: &str, arguments: &str) {
+    for strategy in strategies {
         let scratch = Scratch::new();
         scratch.write("edge.stencil", text);
         let words = format!(
@@ -29,7 +34,7 @@ fn grids_at_the_largest_coordinates() {
                 "grid G = [{first}..{last}]\nfield A : f32 on G\nboundary A = {rule}\n\
                  fn f -> A [i in {first}..{last}] = A[-1] + 2*A[1] + A[3] + f32(i % 5)\nsteps 5\n"
             );
-            agree(&text, "--in A=random:1");
+            agree_by(&["naive", "block", "warp"], &text, "--in A=random:1");
         }
     }
 }

@@ -271,6 +271,23 @@ fn a_limit_hides_no_other_error() {
     );
 }
 
+/// Structs that double forty times would have 2^41 numbers.
+#[test]
+fn structs_that_double_are_refused_at_once() {
+    let doubled = each(40, |n| format!("struct S{} {{ a : S{n}, b : S{n} }}\n", n + 1));
+    let text = format!(
+        "param N\nstruct S0 {{ a : f32, b : f32 }}\n{doubled}grid G = [0..N-1]\n\
+         field A : S40 on G\nfn f -> A [1..N-2] = A[-1]\nsteps 3\n"
+    );
+    let begin = std::time::Instant::now();
+    let source = Source::new("doubled.stencil", text);
+    let (program, errors) = stencil_frontend::load(&source, &[]);
+    assert!(program.is_none());
+    let said = render(&errors, &source, Look::Plain);
+    assert!(said.contains("a cell has at most 64 numbers"), "{said}");
+    assert!(begin.elapsed().as_secs_f64() < 5.0, "{:?}", begin.elapsed());
+}
+
 /// Processor time in the last line that the shell's `times` prints: that of its children.
 fn processor_time(words: &str) -> Option<f64> {
     let seconds = |word: &str| {

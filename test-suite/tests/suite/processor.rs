@@ -6,9 +6,15 @@ use stencil_test_suite::Scratch;
 fn agree(program: &str, arguments: &str) {
     let scratch = Scratch::new();
     scratch.copy(&format!("programs/{program}.stencil"));
-    let words = format!(
-        "run {program}.stencil --target cpu --threads 2 --check --fp-contract=off {arguments}"
-    );
+    agree_on(&scratch.read(&format!("{program}.stencil")), arguments);
+}
+
+/// The same of a text.
+fn agree_on(text: &str, arguments: &str) {
+    let scratch = Scratch::new();
+    scratch.write("p.stencil", text);
+    let words =
+        format!("run p.stencil --target cpu --threads 2 --check --fp-contract=off {arguments}");
     let words: Vec<&str> = words.split_whitespace().collect();
     let outcome = scratch.run("stencilc", &words);
     assert_eq!(outcome.code, Some(0), "{words:?}\n{}", outcome.stderr);
@@ -56,6 +62,26 @@ fn sweeps_run_on_several_threads() {
     agree("heat2d-sweep", &format!("{two} --steps 7 --in A=random:1 --tile 2,9"));
     let three = "--size N=13 --size M=17 --size L=19 --in A=random:1 --steps 5";
     agree("gauss-seidel3d", &format!("{three} --tile 2,3,1"));
+}
+
+/// `P' = U`: the value lies in the memory of U, and that of the rim in the field's own.
+#[test]
+fn values_that_are_taken_over_from_another_field() {
+    let three = "--size N=21 --size M=23 --size L=37 --in P=random:1 --in U=random:2";
+    let two = "--size N=45 --size M=71 --steps 11";
+    for (height, tile) in [(1, "7,5"), (2, "7,9"), (3, "16,33"), (5, "64,128")] {
+        agree("wave3d", &format!("{three} --steps 11 --pyramid-height {height} --tile 6,{tile}"));
+        let wave = format!("{three} --in C=random:3 --steps 7 --pyramid-height {height}");
+        agree("acoustic3d-order8", &format!("{wave} --tile 8,{tile}"));
+        for results in ["U[0,0], P[0,0]", "U[0,0], U[0,0]", "U[0,0], U[-1,0] + U[0,2] - P[0,0]"] {
+            let text = format!(
+                "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield P : f32 on G\n\
+                 field U : f32 on G\nfn f -> (P, U) [2..N-2, 1..M-3] = ({results})\nsteps 11\n"
+            );
+            let words = format!("{two} --in P=random:1 --in U=random:2 --tile {tile}");
+            agree_on(&text, &format!("{words} --pyramid-height {height}"));
+        }
+    }
 }
 
 /// Runs the tool in a folder with a program, and gives what it prints.

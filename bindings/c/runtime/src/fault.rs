@@ -140,6 +140,7 @@ impl From<ExecuteError> for Fault {
                 Err(error) => Self::new(Status::Device, error),
             },
             ExecuteError::Launch(error) => Self::new(Status::Sizes, error),
+            ExecuteError::Stuck(_) => Self::new(Status::Internal, error),
             error => Self::argument(error),
         }
     }

@@ -20,8 +20,8 @@
 //! ```
 //! Frozen rims, pieces and boundary rules are bounds of loops, so the rows inside have no tests. A
 //! loaded value is read from the field's own memory. Tiles that go on beyond a periodic grid copy
-//! it first, and so do those that read many planes. `layout.rs` has lags and windows, `reads.rs`
-//! the choice of loads, `row_vectors.rs` the vectors.
+//! it first, and so do those that read many planes. `layout.rs` has lags and windows, `renames.rs`
+//! the values that need no window, `reads.rs` the choice of loads, `row_vectors.rs` the vectors.
 //!
 //! Declines: tiles that need more memory than a thread may have.
 

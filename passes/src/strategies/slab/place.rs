@@ -24,7 +24,8 @@ pub struct Place<'c> {
     pub cells: Val<'c>,
     /// The plane that lies in the first place.
     pub first: Val<'c>,
-    /// Planes that have a place of their own; in two dimensions one less.
+    /// Planes that have a place of their own; in two dimensions one less. No plane before the first
+    /// is asked for.
     pub planes: Val<'c>,
     /// Cells from a plane to the next.
     pub plane: Val<'c>,

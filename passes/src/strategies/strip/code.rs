@@ -204,7 +204,10 @@ impl<'c> Strips<'c, '_> {
         let slot = builder.add(self.kept_slot(builder, tile.time)?, start)?;
         let repeated = builder.index(self.stored_at_once()?)?;
         let begins = builder.compare(Compare::Lt, slot, repeated)?;
-        for (output, buffer) in self.results.iter().enumerate() {
+        let outputs = self.apply.outputs.iter().zip(&self.results).enumerate();
+        // A temp field that nobody reads later is not stored.
+        let stored = outputs.filter(|(_, ((field, _), _))| self.targets.contains_key(field));
+        for (output, (_, buffer)) in stored {
             for row in 0..self.geometry.rows {
                 let at = usize::try_from(row).unwrap_or(0);
                 let values: Vec<_> =

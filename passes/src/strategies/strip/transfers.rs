@@ -110,7 +110,11 @@ impl<'c> Strips<'c, '_> {
                     let mut values = vec![Vec::new(); self.results.len()];
                     for slot in (0..vector).map(|cells| builder.add_constant(slot, cells)) {
                         let from = [tile.strip, row, lane, slot?];
-                        for (values, buffer) in values.iter_mut().zip(&self.results) {
+                        let outputs = self.apply.outputs.iter().zip(&self.results);
+                        for (values, ((field, _), buffer)) in values.iter_mut().zip(outputs) {
+                            if !self.targets.contains_key(field) {
+                                continue;
+                            }
                             values.push(load_where(builder, inside, *buffer, &from)?);
                         }
                     }
