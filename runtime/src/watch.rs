@@ -10,8 +10,8 @@
 //!
 //! A run that is waited for sets the first cell before its launches, and the flag to -1. The record
 //! is read after the run. Of several waits it has the one for the least flag, for which the others
-//! wait too. Two blocks that give up in the same moment may leave the block of one beside the flag of
-//! the other.
+//! wait too. Two blocks that give up in the same moment may leave the block of one beside the flag
+//! of the other.
 
 use crate::expr::{Expr, Op};
 use std::fmt;
