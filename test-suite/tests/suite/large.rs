@@ -89,7 +89,7 @@ fn rims() -> String {
 /// functions takes 2.4 s, 8 and 16 temp fields whose ranges shrink 0.9 s each. In the ring, nine
 /// tenths of the code generation are LLVM's straight-line strength reduction, which looks at pairs
 /// of additions; LLVM 23 does less for each pair. Machines of tests are shared beside, so a test
-/// fails at four times the goal.
+/// fails at six times the goal.
 const SLOWER: f64 = 6.0;
 
 #[test]
