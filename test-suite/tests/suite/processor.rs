@@ -67,11 +67,12 @@ fn sweeps_run_on_several_threads() {
 /// `P' = U`: the value lies in the memory of U, and that of the rim in the field's own.
 #[test]
 fn values_that_are_taken_over_from_another_field() {
-    let three = "--size N=21 --size M=23 --size L=37 --in P=random:1 --in U=random:2";
+    let three = "--size N=21 --size M=23 --size L=37 --in P=random:1 --in U=random:2 \
+                 --in C=random:3";
     let two = "--size N=45 --size M=71 --steps 11";
     for (height, tile) in [(1, "7,5"), (2, "7,9"), (3, "16,33"), (5, "64,128")] {
         agree("wave3d", &format!("{three} --steps 11 --pyramid-height {height} --tile 6,{tile}"));
-        let wave = format!("{three} --in C=random:3 --steps 7 --pyramid-height {height}");
+        let wave = format!("{three} --steps 7 --pyramid-height {height}");
         agree("acoustic3d-order8", &format!("{wave} --tile 8,{tile}"));
         for results in ["U[0,0], P[0,0]", "U[0,0], U[0,0]", "U[0,0], U[-1,0] + U[0,2] - P[0,0]"] {
             let text = format!(
