@@ -215,9 +215,7 @@ def statistics3d(fields, scalars):
     fields["high"] = high = total((A > c("0.5")).astype(np.int64))
     flat = (np.abs(D[1:]) <= c("0.75") * steepest).all()
     peak = (A[::2] > c("0.999")).any()
-    # Of no points it is true, and not 1.
-    fields["flat"] = np.uint32(flat) if D[1:].size else np.uint32(2**32 - 1)
-    fields["peak"] = np.uint32(peak)
+    fields["flat"], fields["peak"] = np.uint32(flat), np.uint32(peak)
     usual = fields["sum_of_all"] / A.dtype.type(A.size)
     above = (A > usual) & ~flat
     more = np.where(above, c("0.01") * A.dtype.type(high % 7), c(0))
