@@ -237,7 +237,7 @@ mod tests {
         assert!(error.contains("holds cells of type [('u', '<f4')"), "{error}");
     }
 
-    /// What a plan may have is read again.
+    /// A file of the largest cells that a plan may have can be read again.
     #[test]
     fn types_at_the_limits_go_through_files() {
         let names: Vec<_> = (0..64).map(|n| format!(".{}{n:02}", "a".repeat(125))).collect();

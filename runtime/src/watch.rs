@@ -1,6 +1,6 @@
 //! Waits of blocks that do not end, which only a fault of the compiler can cause.
 //!
-//! A block that looked at a flag very often without success gives up. What it does then depends on
+//! A block that looked at a flag very often without success gives up. Its next act depends on
 //! the first cell of the record that stands behind the flags:
 //!
 //! | first cell | what the block does |

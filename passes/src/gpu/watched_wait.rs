@@ -73,7 +73,7 @@ impl<'c> Watched<'c, '_> {
         builder.op("scf.condition", &[again, late, looks], &[], &[]).map(drop)
     }
 
-    /// What stands between two looks.
+    /// The code between two looks.
     fn pause(&self, builder: &Builder<'c>, looks: Val<'c>) -> Result<(), Error> {
         sleep(builder)?;
         let i32_type = builder.integer_type(32);

@@ -38,6 +38,7 @@
 //!   cells of it.
 
 use crate::analysis::footprint;
+use crate::analysis::returned_reads::returned_read;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use melior::Context;
@@ -193,26 +194,6 @@ fn copied<'c>(
 
 fn updates(apply: &Apply, field: &str) -> bool {
     apply.outputs.iter().any(|(name, _)| *name == field)
-}
-
-/// The field that a point function reads at the point for one of its results and returns as it is.
-fn returned_read<'c>(
-    module: &Module<'c>,
-    piece: &Piece<'c>,
-    place: usize,
-) -> Result<Option<&'c str>, Error> {
-    let function = stencil::function(module, piece.function)?;
-    let body = mlir::operations(stencil::function_body(function)?);
-    let returned = body.last().and_then(|op| mlir::operands(*op).get(place).copied());
-    let Some(returned) = returned.map(mlir::key) else { return Ok(None) };
-    let arguments = stencil::arguments_with_values(function)?;
-    let found = arguments.into_iter().find(|(_, value)| mlir::key(*value) == returned);
-    Ok(match found {
-        Some((Argument::Read { field, offset }, _)) if offset.iter().all(|cells| *cells == 0) => {
-            Some(field)
-        }
-        _ => None,
-    })
 }
 
 /// The pieces by which a kernel updates a field that one apply updates.

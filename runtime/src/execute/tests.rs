@@ -18,7 +18,7 @@ struct Fake {
     log: Vec<String>,
     running: bool,
     refuse: Option<&'static str>,
-    /// What the last buffer holds after a launch.
+    /// The bytes of the last buffer after a launch.
     leaves: Option<Vec<u8>>,
 }
 

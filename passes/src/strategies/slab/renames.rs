@@ -7,11 +7,12 @@
 //! launch, which its own memory has.
 
 use crate::analysis::footprint;
+use crate::analysis::returned_reads::returned_read;
 use crate::subject::Subject;
 use std::collections::BTreeMap;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::{self, Argument, Piece};
+use stencil_dialects::stencil::Piece;
 use stencil_dialects::tiled::{Apply, Keeps, Kernel, TileOp};
 
 /// The renamed values of a kernel, by their keys, and what they were before.
@@ -63,22 +64,11 @@ pub fn taken_over<'c>(
 ) -> Result<Option<&'c str>, Error> {
     let mut found = None;
     for piece in pieces {
-        let function = stencil::function(subject.module, piece.function)?;
-        let body = stencil::function_body(function)?;
-        let end = mlir::operations(body).into_iter().next_back();
-        let value = end.and_then(|end| mlir::operands(end).get(result).copied());
-        let names = mlir::arguments(body);
-        let place = names.iter().position(|name| value.map(mlir::key) == Some(mlir::key(*name)));
-        let arguments = stencil::arguments(function)?;
-        match place.and_then(|place| arguments.into_iter().nth(place)) {
-            Some(Argument::Read { field, offset })
-                if offset.iter().all(|cells| *cells == 0)
-                    && found.is_none_or(|other| other == field) =>
-            {
-                found = Some(field);
-            }
-            _ => return Ok(None),
+        let field = returned_read(subject.module, piece, result)?;
+        if field.is_none() || found.is_some_and(|other| Some(other) != field) {
+            return Ok(None);
         }
+        found = field;
     }
     Ok(found)
 }

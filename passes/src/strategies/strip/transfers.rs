@@ -335,7 +335,7 @@ impl<'c> Strips<'c, '_> {
     }
 }
 
-/// What is checked before a store.
+/// The checks before a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Checks {
     /// Nothing: the tile lies inside the grid.
