@@ -13,8 +13,8 @@ use melior::ir::{TypeLike, ValueLike};
 use std::cell::Cell;
 use stencil_dialects::error::{Decline, Error, Place};
 use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::stencil::{Apply, Argument, GATHER, Program, function_body};
-use stencil_dialects::tiled::Schedule;
+use stencil_dialects::stencil::{Apply, Argument, Boundary, GATHER, Program, function_body};
+use stencil_dialects::tiled::{Halo, Schedule};
 
 /// Evaluations of point functions in the code of a candidate of several steps.
 const MOST_EVALUATIONS: i64 = 400;
@@ -30,6 +30,14 @@ pub const MOST_OF_ALL: i64 = 300_000;
 
 /// Operations of an absolute read: its address, and LLVM's looks at all pairs of addresses.
 const ABSOLUTE_READ: i64 = 8;
+
+/// Operations of a boundary rule along a dimension: 2 and 6 ms of a read in a kernel of 1,200.
+const RULE: i64 = 20;
+const REFLECTION: i64 = 60;
+
+/// Operations for each cell that a boundary rule may find, where cells stay in registers: it is
+/// compared and selected.
+const FOUND_CELL: i64 = 4;
 
 /// Operations of an apply's loops, barriers and versions.
 const APPLY: i64 = 800;
@@ -87,11 +95,12 @@ fn operations(
     let mut operations = count(applies.len()).saturating_mul(APPLY);
     for piece in applies.iter().flat_map(|apply| &apply.pieces) {
         let own = evaluation(program, piece.function)?;
+        let rules = rules(program, strategy, piece.function)?;
         let reads = match strategy.keeps_cells() {
             true => integer_reads(program, piece.function)?.saturating_mul(INTEGER_READ),
             false => 0,
         };
-        let each = own.saturating_add(reads).saturating_mul(copies);
+        let each = own.saturating_add(rules).saturating_add(reads).saturating_mul(copies);
         operations = operations.saturating_add(each);
     }
     Ok(operations)
@@ -99,8 +108,37 @@ fn operations(
 
 /// Operations of an evaluation of a point function.
 pub fn evaluation(program: &Program, name: &str) -> Result<i64, Error> {
-    let own: i64 = mlir::walk(program.function(name)?).iter().map(cost).sum();
+    let own: i64 = mlir::walk(program.function(name)?).iter().map(|op| cost(op, 1)).sum();
     Ok(own.saturating_add(EVALUATION))
+}
+
+/// Operations of the boundary rules that the reads of a point function follow.
+fn rules(program: &Program, strategy: &dyn Strategy, name: &str) -> Result<i64, Error> {
+    let mut operations = 0_i64;
+    for argument in program.arguments(name)? {
+        let Argument::Read { field, offset } = &argument else { continue };
+        let field = program.field(field)?;
+        // Tiles go on beyond a grid that repeats.
+        let Some(rule) = field.boundary.filter(|rule| *rule != Boundary::Periodic) else {
+            continue;
+        };
+        let crossed = offset.iter().filter(|cells| **cells != 0).count();
+        let each = if rule == Boundary::Reflect { REFLECTION } else { RULE };
+        operations = operations.saturating_add(count(crossed) * each);
+        if strategy.keeps_cells() && crossed > 0 {
+            let cells = Halo::of_read(field, offset).extents(&vec![1; offset.len()]);
+            operations =
+                operations.saturating_add(cells.into_iter().fold(FOUND_CELL, i64::saturating_mul));
+        }
+        if let Boundary::Value(function) = rule
+            && crossed > 0
+        {
+            for op in mlir::walk(program.function(function)?) {
+                operations = operations.saturating_add(cost(&op, 2));
+            }
+        }
+    }
+    Ok(operations)
 }
 
 /// Declines kernels of some steps whose code would be too long. The result is its operations.
@@ -176,9 +214,8 @@ fn integer_reads(program: &Program, name: &str) -> Result<i64, Error> {
 }
 
 /// How much an operation adds to the time of a compile: its instructions, visited once for each
-/// region around them.
-fn cost(op: &Op) -> i64 {
-    let mut regions = 1;
+/// region around them. So many regions lie around its function.
+fn cost(op: &Op, mut regions: i64) -> i64 {
     let mut around = op.parent_operation();
     while let Some(parent) = around.filter(|parent| mlir::name(*parent).starts_with("scf.")) {
         regions += 1;
@@ -298,6 +335,30 @@ mod tests {
         assert_eq!(steps("i32", "block"), MOST_EVALUATIONS / 4);
         // An apply is 800 operations, a function, its return and its frame are 12.
         assert_eq!(steps("i32", "stream"), MOST_OPERATIONS / (800 + 4 * (12 + 50 * INTEGER_READ)));
+    }
+
+    /// By hand: reads at 0 to 4, of which four may lie outside. `nearest` finds one of 1 + |n|
+    /// cells, and `reflect` one of 1 + 2 |n|.
+    #[test]
+    fn boundary_rules_count() {
+        let context = stencil_dialects::context().unwrap();
+        let counted = |rule: &str, strategy: &str| {
+            let field = "sym_name = \"A0\", grid = @G,";
+            let ruled = format!("{field} stencil.boundary = {rule},");
+            let function = "func.func private @rule(%n: f32 {stencil.nearest}) -> f32 {\n\
+                            %r = math.sin %n : f32 return %r : f32 }\n\"stencil.field\"() {";
+            let text = reads("f32", 5).replace(field, &ruled);
+            let text = text.replacen("\"stencil.field\"() {", function, 1);
+            let module = Module::parse(&context, &text).unwrap();
+            let program = Program::read(&module).unwrap();
+            rules(&program, strategies::named(strategy).unwrap(), "f0").unwrap()
+        };
+        assert_eq!(counted("\"nearest\"", "block"), 4 * RULE);
+        assert_eq!(counted("\"reflect\"", "block"), 4 * REFLECTION);
+        assert_eq!(counted("@rule", "block"), 4 * (RULE + 2 * 91));
+        assert_eq!(counted("\"periodic\"", "warp"), 0);
+        assert_eq!(counted("\"nearest\"", "warp"), 4 * RULE + (2 + 3 + 4 + 5) * FOUND_CELL);
+        assert_eq!(counted("\"reflect\"", "warp"), 4 * REFLECTION + (3 + 5 + 7 + 9) * FOUND_CELL);
     }
 
     #[test]
