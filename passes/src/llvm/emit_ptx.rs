@@ -370,7 +370,7 @@ fn resolve_math<'l>(
             .map_err(|error| unreadable(path, &error))?;
         let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, "libdevice");
         let library = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm)
-            .map_err(|error| unreadable(path, &error))?;
+            .map_err(|error| unreadable(path, &error.to_string()))?;
         names.extend(link(module, library, machine)?);
     }
     if let Some(missing) = unresolved(module).first() {
