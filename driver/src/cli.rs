@@ -24,7 +24,9 @@ use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
 pub use values::unique;
-use values::{one_of_several, positive, range, several, size, threads, tolerance, whole, word};
+use values::{
+    one_of_several, positive, range, several, size, strategy, threads, tolerance, whole, word,
+};
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]
@@ -175,7 +177,7 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "NAME", help = help::device())]
     pub(crate) device: Option<String>,
     /// How tiles are run
-    #[arg(long, value_parser = word, help = help::strategy())]
+    #[arg(long, value_parser = strategy, help = help::strategy())]
     pub(crate) strategy: Option<String>,
     /// Cells of a tile per dimension, slowest first: 32,64
     #[arg(

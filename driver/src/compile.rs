@@ -3,7 +3,7 @@
 use crate::cli::{CommonArgs, CompileArgs};
 use crate::emit::Emit;
 use crate::emit_c;
-use crate::files::{self, Outputs, is_standard};
+use crate::files::{self, Outputs, Place, is_standard};
 use crate::message::say;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,10 +24,8 @@ pub(crate) fn execute(
     }
     let places = places(args, &emitted)?;
     let c_places = c_stem.map(|stem| ["h", "c"].map(|extension| with_extension(stem, extension)));
-    let pictures = [&args.report_json, &args.roofline, &args.wave];
-    let all = places.iter().map(|(_, place)| place).chain(pictures.into_iter().flatten()).cloned();
-    let all: Vec<_> = all.chain(c_places.iter().flatten().cloned()).collect();
-    files::check_outputs(&all, &common.files())?;
+    let code = places.iter().map(|(_, place)| place).chain(c_places.iter().flatten());
+    files::check_outputs(&outputs(args, code), &common.files())?;
     let source = files::read(&common.file)?;
     let session = common.session(&source)?;
     let reported = args.report || args.report_json.is_some() || args.roofline.is_some();
@@ -89,6 +87,19 @@ pub(crate) fn execute(
         outputs.add_text(place, &session.wave_picture(&source)?);
     }
     outputs.write()
+}
+
+/// The files of a compile: code, and what other options name.
+fn outputs<'p>(args: &CompileArgs, code: impl Iterator<Item = &'p PathBuf>) -> Vec<Place> {
+    let pictures = [
+        ("--report-json", &args.report_json),
+        ("--roofline", &args.roofline),
+        ("--wave", &args.wave),
+    ];
+    let pictures =
+        pictures.into_iter().filter_map(|(option, place)| Some((option, place.as_ref()?)));
+    let all = code.map(|place| ("-o", place)).chain(pictures);
+    all.map(|(option, place)| (option.to_owned(), place.clone())).collect()
 }
 
 /// A compile, with what is to be printed of it on the way.
@@ -176,7 +187,8 @@ fn candidates(
         with_extension(stem, &format!("{number}.{}", level.extension()))
     };
     let numbers = 0..candidates.len();
-    let places = numbers.flat_map(|number| levels.iter().map(move |level| place(number, *level)));
+    let named = |number, level: &Level| ("-o".to_owned(), place(number, *level));
+    let places = numbers.flat_map(|number| levels.iter().map(move |level| named(number, level)));
     files::check_outputs(&places.collect::<Vec<_>>(), &common.files())?;
     let mut outputs = Outputs::default();
     for (number, candidate) in candidates.into_iter().enumerate() {

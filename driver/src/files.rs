@@ -46,15 +46,34 @@ fn read_within(path: &Path, most: u64) -> Result<Source, Failure> {
     Ok(Source::new(name, text))
 }
 
+/// The option that names an output, such as `--out A`, and the file.
+pub type Place = (String, PathBuf);
+
+/// A file as messages show it.
+pub fn shown((option, path): &Place) -> String {
+    format!("{} ({option})", path.display())
+}
+
 /// Checks that each output can be written and is a file of its own.
-pub fn check_outputs(outputs: &[PathBuf], inputs: &[PathBuf]) -> Result<(), Failure> {
+pub fn check_outputs(outputs: &[Place], inputs: &[PathBuf]) -> Result<(), Failure> {
     // Standard input may be a file, by this name.
     let input = |path| if is_standard(path) { Path::new("/dev/stdin") } else { path };
     let inputs: Vec<_> = inputs.iter().map(|path| input(path.as_path())).collect();
-    let outputs: Vec<_> =
-        outputs.iter().map(PathBuf::as_path).filter(|path| !is_standard(path)).collect();
-    check_distinct(&outputs, &inputs).map_err(Failure::user)?;
-    outputs.into_iter().try_for_each(|path| {
+    let outputs: Vec<_> = outputs.iter().filter(|(_, path)| !is_standard(path)).collect();
+    let paths: Vec<_> = outputs.iter().map(|(_, path)| path.as_path()).collect();
+    check_distinct(&paths, &inputs).map_err(|same| {
+        let first = outputs.iter().find(|(_, path)| *path == same.other);
+        let last = outputs.iter().rfind(|(_, path)| *path == same.output);
+        match (last, first) {
+            (Some(last), Some(first)) if !same.is_input => Failure::user(format!(
+                "{} and {} are one file for two outputs; choose two names",
+                shown(last),
+                shown(first)
+            )),
+            _ => Failure::user(same),
+        }
+    })?;
+    paths.into_iter().try_for_each(|path| {
         check_place(path)
             .map_err(|error| Failure::user(format!("can't write {}: {error}", path.display())))
     })

@@ -59,7 +59,8 @@ fn passes_help() -> String {
 pub fn run(args: &Args) -> Result<(), Vec<Failure>> {
     let alone = |failure| vec![failure];
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
-    files::check_outputs(&[output.to_owned()], std::slice::from_ref(&args.file)).map_err(alone)?;
+    let place = ("-o".to_owned(), output.to_owned());
+    files::check_outputs(&[place], std::slice::from_ref(&args.file)).map_err(alone)?;
     let source = files::read_module(&args.file).map_err(alone)?;
     let parts: Vec<Source> = if args.split_input_file { split(&source) } else { vec![source] };
     let mut texts = Vec::new();

@@ -126,9 +126,11 @@ fn check_places(
     }));
     // A run may go on in the file from which it was resumed.
     read.extend(args.resume.clone().filter(|file| Some(file) != args.checkpoint.as_ref()));
-    let others: Vec<_> = args.report_json.iter().chain(&args.checkpoint).cloned().collect();
+    let others = [("--report-json", &args.report_json), ("--checkpoint", &args.checkpoint)];
+    let others = others.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));
+    let others: Vec<_> = others.map(|(option, path)| (option.to_owned(), path)).collect();
     results::check_steps(results, &others, &read)?;
-    let results = results.values().map(|path| at_step(path, 0));
+    let results = results.iter().map(|(field, path)| results::place(field, at_step(path, 0)));
     files::check_outputs(&results.chain(others).collect::<Vec<_>>(), &read)?;
     Ok(read)
 }

@@ -73,6 +73,7 @@ where
     T::Err: ToString,
 {
     match text.split_once('=') {
+        Some((_, "")) => Err(format!("nothing follows the `=` in `{text}`")),
         Some((name, value)) if !name.is_empty() => {
             let value =
                 value.parse().map_err(|e: T::Err| format!("`{value}`: {}", e.to_string()))?;
@@ -160,6 +161,7 @@ mod tests {
         assert!("random:x".parse::<Source>().unwrap_err().starts_with("`x` is no seed"));
         assert_eq!(assignment::<i64>("N=-3"), Ok(("N".to_string(), -3)));
         assert_eq!(assignment::<i64>("N"), Err("`N` is not of the form NAME=VALUE".to_string()));
+        assert_eq!(assignment::<i64>("N="), Err("nothing follows the `=` in `N=`".to_string()));
         assert_eq!(assignment::<i64>("N=x"), Err("`x`: invalid digit found in string".to_string()));
         assert_eq!(
             assignment("A=b=c.npy"),

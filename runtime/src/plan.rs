@@ -314,18 +314,18 @@ impl Plan {
     /// # Errors
     /// When the text is no plan, has another format or contradicts itself.
     pub fn from_json(text: &str, origin: &str) -> Result<Plan, PlanError> {
-        let syntax = |e: serde_json::Error| PlanError::Syntax {
-            origin: origin.to_string(),
-            message: e.to_string(),
-        };
+        let syntax = |message: String| PlanError::Syntax { origin: origin.to_string(), message };
         // The format comes first: another one may have other members.
-        let value: serde_json::Value = serde_json::from_str(text).map_err(syntax)?;
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|e| syntax(e.to_string()))?;
         if let Some(found) =
             value.get("format").filter(|found| found.as_u64() != Some(FORMAT.into()))
         {
             return Err(PlanError::Format { origin: origin.to_string(), found: found.to_string() });
         }
-        let plan: Plan = serde_json::from_str(text).map_err(syntax)?;
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let plan: Plan = serde_path_to_error::deserialize(&mut reader)
+            .map_err(|error| syntax(in_words_of_json(&error)))?;
         plan.validate()?;
         Ok(plan)
     }
@@ -399,6 +399,28 @@ impl Plan {
     fn invalid(&self, message: String) -> PlanError {
         PlanError::Invalid { program: self.program.clone(), message }
     }
+}
+
+/// The place and the fault of a text, without the names of our types.
+fn in_words_of_json(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    let place = error.path().to_string();
+    let mut text = error.inner().to_string();
+    for kind in ["expected struct variant ", "expected struct ", "expected enum "] {
+        while let Some((before, after)) = text.split_once(kind) {
+            let rest = after.trim_start_matches(|c: char| c.is_alphanumeric() || c == ':');
+            text = format!("{before}expected an object{rest}");
+        }
+    }
+    for (from, to) in [
+        // The text is JSON; a member that can be either is of another type.
+        ("expected value", "expected a string or an object"),
+        ("expected string or map", "expected a string or an object"),
+        ("unknown field", "unknown key"),
+        ("missing field", "missing key"),
+    ] {
+        text = text.replace(from, to);
+    }
+    if place == "." { text } else { format!("{place}: {text}") }
 }
 
 /// Where the PTX of a plan lies: `x.ptx` beside `x.plan.json`.

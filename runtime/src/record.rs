@@ -4,8 +4,9 @@
 //! A `vec<N, T>` is an array with one more last dimension of N. A struct is a NumPy structured
 //! type, packed, in order of declaration.
 
-use crate::array::{Array, ArrayError, Element};
+use crate::array::{Array, ArrayError, Element, shape_text};
 pub use crate::cell::Layout;
+use crate::expr::Expr;
 use crate::npy::{self, NpyError};
 use crate::plan::{FieldDecl, Role};
 use crate::whole_file::write_whole;
@@ -68,16 +69,48 @@ impl Record<'_> {
         let no_array = |source| NpyError::Array { path: path.to_path_buf(), source };
         let (lanes, inner) = self.layout.lanes();
         let dimensions = rank + lanes.len();
+        let of_vecs = |error| match error {
+            NpyError::Rank { path, shape, .. } if !lanes.is_empty() => {
+                NpyError::Vecs { path, found: shape, wanted: self.shape_text(&lanes) }
+            }
+            other => other,
+        };
         if let Layout::Number(element) = inner {
-            let array = npy::read_as(path, *element, dimensions)?;
+            let array = npy::read_as(path, *element, dimensions).map_err(of_vecs)?;
             if lanes.is_empty() {
                 return Ok(vec![array]);
             }
-            let shape = without_lanes(path, array.shape(), &lanes)?;
+            let shape = self.without_lanes(path, array.shape(), &lanes)?;
             return self.split(shape, array.bytes()).map_err(no_array);
         }
-        let (shape, bytes) = npy::read_records(path, inner, dimensions)?;
-        self.split(without_lanes(path, &shape, &lanes)?, &bytes).map_err(no_array)
+        let (shape, bytes) = npy::read_records(path, inner, dimensions).map_err(of_vecs)?;
+        self.split(self.without_lanes(path, &shape, &lanes)?, &bytes).map_err(no_array)
+    }
+
+    /// The shape of a file's array without the dimensions that count the lanes of vecs.
+    fn without_lanes<'s>(
+        &self,
+        path: &Path,
+        shape: &'s [usize],
+        lanes: &[usize],
+    ) -> Result<&'s [usize], NpyError> {
+        let (cells, found) = shape.split_at(shape.len().saturating_sub(lanes.len()));
+        if found == lanes {
+            return Ok(cells);
+        }
+        let (found, wanted) = (shape_text(shape), self.shape_text(lanes));
+        Err(NpyError::Vecs { path: path.to_path_buf(), found, wanted })
+    }
+
+    /// The shape of a file's array, such as `NxMx3`.
+    fn shape_text(&self, lanes: &[usize]) -> String {
+        let extents = self.leaves.first().map_or(&[][..], |(_, field)| &field.extents);
+        let extents = extents.iter().map(|extent| match extent {
+            Expr::Int(_) | Expr::Name(_) => extent.to_string(),
+            _ => format!("({extent})"),
+        });
+        let all: Vec<_> = extents.chain(lanes.iter().map(ToString::to_string)).collect();
+        all.join("x")
     }
 
     /// Writes one array per leaf as cells of a file.
@@ -133,27 +166,6 @@ impl Record<'_> {
             arrays.push(array);
         }
         Ok(arrays)
-    }
-}
-
-/// The shape of a file's array without the dimensions that count the lanes of vecs.
-fn without_lanes<'s>(
-    path: &Path,
-    shape: &'s [usize],
-    lanes: &[usize],
-) -> Result<&'s [usize], NpyError> {
-    let (shape, found) = shape.split_at(shape.len().saturating_sub(lanes.len()));
-    match found.iter().zip(lanes).enumerate().find(|(_, (found, wanted))| found != wanted) {
-        None => Ok(shape),
-        Some((place, (found, wanted))) => Err(NpyError::Lanes {
-            path: path.to_path_buf(),
-            dimension: match lanes.len() - place {
-                1 => "last".to_owned(),
-                back => format!("last but {}", back - 1),
-            },
-            found: *found,
-            wanted: *wanted,
-        }),
     }
 }
 
@@ -293,7 +305,7 @@ mod tests {
         let error = record.read(&path).unwrap_err().to_string();
         assert!(
             error.ends_with(
-                "has 4 numbers in its last dimension where vecs of 2 are wanted; reshape it"
+                "has the shape 2x3x4 where Nx3x2 is wanted, with the lanes of vecs last; reshape it"
             ),
             "{error}"
         );
@@ -303,7 +315,7 @@ mod tests {
                 .read(&path)
                 .unwrap_err()
                 .to_string()
-                .contains("has 2 dimensions (2x3) where 3 are wanted")
+                .contains("has the shape 2x3 where Nx3x2 is wanted")
         );
     }
 }

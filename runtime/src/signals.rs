@@ -1,7 +1,10 @@
 //! The end of a tool at a signal such as SIGINT: temporary files go first.
 
 use crate::whole_file::remove_unfinished;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM,
+    SIGXCPU, SIGXFSZ,
+};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -13,6 +16,13 @@ use std::time::{Duration, Instant};
 /// within it.
 const REPEAT_WINDOW: Duration = Duration::from_millis(100);
 
+/// The signals that end a process and reach it from outside. SIGPIPE is not among them: Rust
+/// ignores it, and the write fails.
+const ENDS: [i32; 11] = [
+    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+    SIGABRT,
+];
+
 /// From now on, a signal that asks the process to end first removes what is unfinished
 /// ([`remove_unfinished`]). Then it ends the process, as it would have without this. At SIGINT
 /// (Ctrl-C) `ends_by_itself` is asked first: if it returns true, the tool goes on and ends in
@@ -20,7 +30,8 @@ const REPEAT_WINDOW: Duration = Duration::from_millis(100);
 /// the process and to its group.
 ///
 /// A signal that the process was started to ignore stays ignored: SIGHUP under `nohup`, SIGINT and
-/// SIGQUIT in the background of a script.
+/// SIGQUIT in the background of a script. One that is caught already stays with who catches it:
+/// SIGPROF with a profiler.
 ///
 /// A file that reaches the limit on its size (SIGXFSZ, `ulimit -f`) does not end the process: the
 /// write fails, as on a full disk.
@@ -30,10 +41,9 @@ const REPEAT_WINDOW: Duration = Duration::from_millis(100);
 pub fn end_in_order(mut ends_by_itself: impl FnMut() -> bool + Send + 'static) -> io::Result<()> {
     // The flag is not read. With a handler the write fails, and the process goes on.
     flag::register(SIGXFSZ, Arc::default())?;
-    let ignored = ignored_signals();
-    let is_heard = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
-    let heard = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU].into_iter().filter(is_heard);
-    let mut signals = Signals::new(heard)?;
+    let taken = taken_signals();
+    let is_heard = |signal: &i32| taken & (1 << (signal - 1)) == 0;
+    let mut signals = Signals::new(ENDS.into_iter().filter(is_heard))?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut asked: Option<Instant> = None;
         for signal in signals.forever() {
@@ -53,10 +63,11 @@ pub fn end_in_order(mut ends_by_itself: impl FnMut() -> bool + Send + 'static) -
     Ok(())
 }
 
-/// The signals that the process ignores: signal `n` is bit `n - 1`. None where the system has no
-/// `/proc`.
-fn ignored_signals() -> u64 {
+/// The signals that the process ignores or catches: signal `n` is bit `n - 1`. None where the
+/// system has no `/proc`.
+fn taken_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+    let mask = |name| status.lines().find_map(|line| line.strip_prefix(name));
+    let masks = [mask("SigIgn:"), mask("SigCgt:")].into_iter().flatten();
+    masks.filter_map(|mask| u64::from_str_radix(mask.trim(), 16).ok()).fold(0, |all, one| all | one)
 }

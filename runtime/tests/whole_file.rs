@@ -229,9 +229,21 @@ fn another_process(path: &Path, shell: &str) -> Command {
 
 #[test]
 fn a_signal_leaves_the_old_file_and_nothing_else() {
-    for (name, number) in [("HUP", 1), ("INT", 2), ("TERM", 15)] {
+    for (name, number) in [
+        ("HUP", 1),
+        ("INT", 2),
+        ("QUIT", 3),
+        ("ABRT", 6),
+        ("USR1", 10),
+        ("USR2", 12),
+        ("ALRM", 14),
+        ("TERM", 15),
+        ("XCPU", 24),
+        ("VTALRM", 26),
+        ("PROF", 27),
+    ] {
         let (folder, path) = with_file();
-        let mut child = another_process(&path, "")
+        let mut child = another_process(&path, "ulimit -c 0;")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -3,7 +3,7 @@
 use crate::control::{Control, Progress};
 use crate::copies::{self, copies};
 use crate::declarations::declarations;
-use crate::failure::{Class, Failure};
+use crate::failure::Failure;
 use crate::nest;
 use crate::outcome::{Ended, Outcome};
 use crate::pauses;
@@ -24,10 +24,10 @@ use stencil_passes::llvm::emit_object::Object;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::cuda::{Cuda, GraphSettings};
-use stencil_runtime::execute::{self, ExecuteError};
+use stencil_runtime::execute;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{self, FieldDecl, Plan};
-use stencil_simulator::{Settings, Simulator, simulation_error};
+use stencil_simulator::{Settings, Simulator};
 
 /// What a program runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Executable {
         match target {
             Target::Reference if stages::is_mlir(source) => {
                 nest::required(source)?;
-                Self::compiled(session, source, control, false, |_, _| Ok(Code::Nest))
+                Self::compiled(session, source, control, target, |_, _| Ok(Code::Nest))
             }
             Target::Reference => {
                 let start = Instant::now();
@@ -103,18 +103,18 @@ impl Executable {
                 Ok(Self { source: source.clone(), plan, code, nest: false, every, timing })
             }
             Target::Simulator { seed } => {
-                Self::compiled(session, source, control, true, |compilation, _| {
+                Self::compiled(session, source, control, target, |compilation, _| {
                     Ok(Code::Simulated { gpu: text_with_places(&compilation.module), seed })
                 })
             }
             Target::Cpu { threads } => {
                 let session = session.for_this_processor();
-                Self::compiled(&session, source, control, false, |compilation, plan| {
-                    Ok(Code::Object(Arc::new(compilation.object(plan, false)?), threads))
+                Self::compiled(&session, source, control, target, |compilation, plan| {
+                    Ok(Code::Object(Arc::new(compilation.object(plan)?), threads))
                 })
             }
             Target::Cuda(device) => {
-                Self::compiled(session, source, control, false, |compilation, _| {
+                Self::compiled(session, source, control, target, |compilation, _| {
                     compilation.to_nvvm()?;
                     let code = compilation.code()?;
                     Ok(Code::Ptx { ptx: compilation.ptx(&code)?, device })
@@ -128,13 +128,17 @@ impl Executable {
         session: &Session,
         source: &Source,
         mut control: Control<'_>,
-        mark: bool,
+        target: Target,
         code: impl FnOnce(&mut Compilation<'_, '_>, &Plan) -> Result<Code, Failure>,
     ) -> Result<Self, Failure> {
         let context = stages::context(source)?;
         let mut compilation = session.begin(&context, source, control.reborrow())?;
-        if mark {
-            stencil_simulator::mark_applies(&context, &compilation.module);
+        match target {
+            Target::Simulator { .. } => {
+                stencil_simulator::mark_applies(&context, &compilation.module);
+            }
+            Target::Cuda(_) => compilation.check_libdevice()?,
+            Target::Reference | Target::Cpu { .. } => {}
         }
         let lowered = |compilation: &mut Compilation<'_, '_>| {
             compilation.to_gpu()?;
@@ -345,17 +349,7 @@ impl Executable {
             temps,
         };
         let ran = execute::run(&self.plan, bound, inputs, target, &mut hooks);
-        let ran = ran.map_err(|error| match (simulation_error(&error), &error) {
-            (Some(fault), _) => Failure::of(
-                Class::Internal,
-                format!("the simulator found a fault in compiled code\n{fault}"),
-            ),
-            (None, ExecuteError::Cancelled(_)) => Failure::cancelled(error),
-            // A simulated launch ends within.
-            (None, _) if control.is_cancelled() => Failure::cancelled(error),
-            (None, ExecuteError::Stuck(_)) => Failure::of(Class::Internal, error.to_string()),
-            (None, _) => Failure::user(error),
-        })?;
+        let ran = ran.map_err(|error| Failure::of_run(&error, control.is_cancelled()))?;
         let execute::Outcome { outputs, launched } = ran;
         let execute::Launched { count: launches, elapsed, steps, iterations, .. } = launched;
         let mut untils = self.plan.nodes().into_iter().filter_map(|node| match node {

@@ -4,7 +4,9 @@ use std::fmt::{self, Display, Formatter};
 use stencil_dialects::error::{Decline, Error, Fault, Place};
 use stencil_frontend::diagnostics::{self, Diagnostic, Look};
 use stencil_frontend::source::{Source, Span};
+use stencil_runtime::execute::ExecuteError;
 use stencil_runtime::message::shortened;
+use stencil_simulator::simulation_error;
 
 /// Whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,21 @@ impl Failure {
     /// Nobody reads the output.
     pub fn unread(message: impl Display) -> Self {
         Self::of(Class::Unread, message)
+    }
+
+    /// A run that failed, of a caller who has asked for its end or not.
+    pub(crate) fn of_run(error: &ExecuteError, cancelled: bool) -> Self {
+        match (simulation_error(error), error) {
+            (Some(fault), _) => Self::of(
+                Class::Internal,
+                format!("the simulator found a fault in compiled code\n{fault}"),
+            ),
+            (None, ExecuteError::Cancelled(_)) => Self::cancelled(error),
+            // A simulated launch ends within.
+            (None, _) if cancelled => Self::cancelled(error),
+            (None, ExecuteError::Stuck(_)) => Self::of(Class::Internal, error),
+            (None, _) => Self::user(error),
+        }
     }
 
     pub(crate) fn of(class: Class, message: impl Display) -> Self {
@@ -206,6 +223,19 @@ fn span(place: &Place, source: &Source) -> Option<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stencil_runtime::watch::Stuck;
+
+    #[test]
+    fn a_wait_that_does_not_end_is_a_fault_of_the_compiler() {
+        let buffer = "flags of f".to_owned();
+        let stuck = Stuck { buffer, block: 2, flag: 1, wanted: 9, found: Some(5) };
+        let failure = Failure::of_run(&ExecuteError::Stuck(stuck), false);
+        assert_eq!((failure.class, failure.class.exit_code()), (Class::Internal, 2));
+        let text = failure.to_string();
+        assert!(text.starts_with("error: block 2 waited in vain for flag 1 of `flags"), "{text}");
+        let failure = Failure::of_run(&ExecuteError::MissingInput("A".to_owned()), false);
+        assert_eq!(failure.class.exit_code(), 1);
+    }
 
     #[test]
     fn no_failure_is_silent() {

@@ -14,7 +14,7 @@ use stencil_frontend::ast::{ItemKind, TypeKind};
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
 use stencil_frontend::{parser, print};
-use stencil_passes::llvm::emit_object::{self, Object};
+use stencil_passes::llvm::emit_object::{self, Listing, Object};
 use stencil_passes::pipeline::Config;
 use stencil_passes::schedule::predict::Candidate;
 use stencil_passes::schedule::waves::Sweep;
@@ -293,6 +293,11 @@ impl Session {
         levels: &[Level],
         compiled: &mut Compiled,
     ) -> Result<(), Failure> {
+        let code = [Level::Llvm, Level::Ptx].iter().any(|level| levels.contains(level));
+        let is_nvidia = compilation.processor().is_none() && compilation.other_gpu().is_none();
+        if code && is_nvidia {
+            compilation.check_libdevice()?;
+        }
         if self.options.passes.is_some() {
             compilation.to_gpu()?;
         } else {
@@ -330,7 +335,6 @@ impl Session {
                  or take ptx",
             ));
         }
-        let code = [Level::Llvm, Level::Ptx].iter().any(|level| levels.contains(level));
         if code || levels.contains(&Level::Nvvm) {
             compilation.to_nvvm()?;
             compiled.keep(Level::Nvvm, levels, || stages::text(&compilation.module));
@@ -408,7 +412,10 @@ fn for_processor(
     refuse_ptx(levels, &format!("{arch} is a processor"))?;
     if levels.contains(&Level::Llvm) || levels.contains(&Level::Asm) {
         let plan = compilation.plan()?;
-        let object = compilation.object(&plan, levels.contains(&Level::Asm))?;
+        let object = match levels.contains(&Level::Asm) {
+            true => compilation.listed(&plan, Listing::Assembly)?,
+            false => compilation.object(&plan)?,
+        };
         compiled.keep(Level::Llvm, levels, || object.llvm().to_owned());
         compiled.keep(Level::Asm, levels, || object.assembly().to_owned());
         compiled.object = Some(object);

@@ -11,6 +11,7 @@ use crate::toolchain;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use stencil_dialects::error::Error;
 use stencil_dialects::tiled::Choice;
@@ -21,7 +22,7 @@ use stencil_frontend::source::Source;
 use stencil_passes::affine::lower_affine_nest;
 use stencil_passes::launch_plan;
 use stencil_passes::llvm::emit_amdgpu::{self, Assembly};
-use stencil_passes::llvm::emit_object::{self, Object};
+use stencil_passes::llvm::emit_object::{self, Listing, Object};
 use stencil_passes::llvm::emit_ptx::{self, Code};
 use stencil_passes::pass::Step;
 use stencil_passes::pipeline::{self, Config};
@@ -338,16 +339,23 @@ impl<'c, 's> Compilation<'c, 's> {
         self.run(&pipeline::nvvm(tiled::index_width(&self.module)))
     }
 
-    /// Machine code of the lowered kernels and their plan, for a processor, with its assembly or
-    /// without.
+    /// Machine code of the lowered kernels and their plan, for a processor.
     ///
     /// # Errors
     /// When a conversion fails.
-    pub fn object(&mut self, plan: &Plan, assembly: bool) -> Result<Object, Failure> {
+    pub fn object(&mut self, plan: &Plan) -> Result<Object, Failure> {
+        self.listed(plan, Listing::Nothing)
+    }
+
+    /// [`Self::object`] and what `listing` names beside it.
+    ///
+    /// # Errors
+    /// When a conversion fails.
+    pub(crate) fn listed(&mut self, plan: &Plan, listing: Listing) -> Result<Object, Failure> {
         self.run(&pipeline::host_llvm())?;
         self.control.check()?;
         let start = Instant::now();
-        let object = emit_object::emit(self.context, &self.module, plan, assembly)
+        let object = emit_object::emit(self.context, &self.module, plan, listing)
             .map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-object".to_owned(), start.elapsed()));
         object
@@ -383,6 +391,23 @@ impl<'c, 's> Compilation<'c, 's> {
         code.ptx().map_err(|error| Failure::in_source(&error, self.source))
     }
 
+    /// Checks at the stencil level that [`Self::code`] will find libdevice, if it will need it.
+    /// Passes of the user's may replace math functions, so that nothing is known before them.
+    ///
+    /// # Errors
+    /// When a math function needs libdevice, and it is not there.
+    pub fn check_libdevice(&self) -> Result<(), Failure> {
+        if self.options.passes.is_some() {
+            return Ok(());
+        }
+        emit_ptx::check_libdevice(&self.module, self.libdevice().as_deref())
+            .map_err(|error| Failure::in_source(&error, self.source))
+    }
+
+    fn libdevice(&self) -> Option<PathBuf> {
+        self.options.libdevice.clone().or_else(toolchain::libdevice)
+    }
+
     /// LLVM IR and PTX of a module in the LLVM dialect.
     ///
     /// # Errors
@@ -390,8 +415,7 @@ impl<'c, 's> Compilation<'c, 's> {
     pub fn code(&mut self) -> Result<Code, Failure> {
         self.control.check()?;
         let start = Instant::now();
-        let libdevice = self.options.libdevice.clone().or_else(toolchain::libdevice);
-        let code = emit_ptx::emit(self.context, &self.module, libdevice.as_deref())
+        let code = emit_ptx::emit(self.context, &self.module, self.libdevice().as_deref())
             .map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-ptx".to_owned(), start.elapsed()));
         code

@@ -4,8 +4,14 @@ use std::collections::BTreeMap;
 use std::num::{IntErrorKind, NonZeroU64, NonZeroUsize, ParseIntError};
 use std::str::FromStr;
 use stencil_compiler::Failure;
+use stencil_passes::strategies::names;
 use stencil_runtime::input::assignment;
 use stencil_runtime::number::Numeral;
+
+/// The name of a strategy.
+pub fn strategy(text: &str) -> Result<String, String> {
+    word(text).map_err(|_| format!("there are {}", names("and", |_| true)))
+}
 
 /// The name of a strategy or region, which stands in a pipeline, where other letters have a
 /// meaning.

@@ -1,6 +1,6 @@
 //! The files of `--out`: cells, pictures and animations, after the last step and at snapshots.
 
-use crate::files::{self, Outputs};
+use crate::files::{self, Outputs, Place};
 use crate::picture::{Colors, Frame, write_gif, write_png};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -120,17 +120,25 @@ fn letters(path: &Path) -> Vec<Option<char>> {
     letters
 }
 
+/// The place of a field's output.
+pub fn place(field: &str, path: PathBuf) -> Place {
+    (format!("--out {field}"), path)
+}
+
 /// Checks that no snapshot takes the place of an input, of another output, or of another field's
 /// snapshot, whatever the step.
 pub fn check_steps(
     paths: &BTreeMap<String, PathBuf>,
-    others: &[PathBuf],
+    others: &[Place],
     read: &[PathBuf],
 ) -> Result<(), Failure> {
     let inputs: Vec<_> = read.iter().map(PathBuf::as_path).collect();
-    for (place, path) in paths.values().enumerate() {
-        let meets = |other: &&PathBuf| (has_step(path) || has_step(other)) && may_meet(path, other);
-        if let Some(input) = read.iter().find(meets) {
+    let mut outputs: Vec<_> =
+        paths.iter().map(|(field, path)| place(field, path.clone())).collect();
+    outputs.extend_from_slice(others);
+    for (number, path) in paths.values().enumerate() {
+        let meets = |other: &PathBuf| (has_step(path) || has_step(other)) && may_meet(path, other);
+        if let Some(input) = read.iter().find(|input| meets(input)) {
             return Err(Failure::user(format!(
                 "writing {} would replace the input {}; choose another name",
                 path.display(),
@@ -141,12 +149,13 @@ pub fn check_steps(
             .iter()
             .try_for_each(|file| check_distinct(&[file], &inputs))
             .map_err(Failure::user)?;
-        if let Some(other) = paths.values().skip(place + 1).chain(others).find(meets) {
+        let mut rest = outputs.iter().skip(number);
+        if let (Some(own), Some(other)) = (rest.next(), rest.find(|(_, other)| meets(other))) {
             return Err(Failure::user(format!(
                 "{} and {} may be one file for two outputs; choose names that differ in more than \
                  digits",
-                path.display(),
-                other.display()
+                files::shown(own),
+                files::shown(other)
             )));
         }
     }
@@ -222,21 +231,21 @@ impl<'a> Results<'a> {
             } else if has_step(path) {
                 let path = at_step(path, step);
                 self.add(&mut outputs, &path, field, values)?;
-                written.push(path);
+                written.push(place(field.name, path));
             }
         }
         self.check(step, &written)?;
         outputs.write()?;
-        let places = written.iter().filter_map(|path| path.canonicalize().ok());
+        let places = written.iter().filter_map(|(_, path)| path.canonicalize().ok());
         self.written.extend(places.map(|place| (place, step)));
         Ok(())
     }
 
     /// Checks that the files of a step are different ones, and neither inputs nor those of another
     /// step.
-    fn check(&self, step: i64, files: &[PathBuf]) -> Result<(), Failure> {
+    fn check(&self, step: i64, files: &[Place]) -> Result<(), Failure> {
         files::check_outputs(files, &self.read)?;
-        for file in files {
+        for (_, file) in files {
             let place = file.canonicalize().ok();
             let before = place.and_then(|place| self.written.get(&place));
             if let Some(before) = before.filter(|before| **before != step) {
@@ -273,7 +282,7 @@ impl<'a> Results<'a> {
             } else {
                 self.add(&mut outputs, &path, field, values)?;
             }
-            written.push(path);
+            written.push(place(field.name, path));
         }
         self.check(step, &written)?;
         if let Some((path, text)) = report {

@@ -117,8 +117,16 @@ impl Object {
     }
 }
 
-/// Compiles the functions of a plan's module for the processor of its target. Assembly takes as
-/// long again as machine code.
+/// What is made beside machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// Assembly, which takes as long again as machine code.
+    Assembly,
+    /// Nothing.
+    Nothing,
+}
+
+/// Compiles the functions of a plan's module for the processor of its target.
 ///
 /// # Errors
 /// A user's where the module has no such functions, or LLVM no such processor.
@@ -126,7 +134,7 @@ pub fn emit(
     context: &Context,
     module: &Module,
     plan: &Plan,
-    assembly: bool,
+    listing: Listing,
 ) -> Result<Object, Error> {
     let target = Target::of(module)?;
     let vector = target.processor.map_or(0, |processor| processor.vector);
@@ -147,7 +155,10 @@ pub fn emit(
         }
     }
     let write = |kind| machine.write_to_memory_buffer(&module, kind).map_err(internal);
-    let assembly = if assembly { Some(write(FileType::Assembly)?) } else { None };
+    let assembly = match listing {
+        Listing::Assembly => Some(write(FileType::Assembly)?),
+        Listing::Nothing => None,
+    };
     let assembly = assembly.as_ref().map(|text| String::from_utf8_lossy(text.as_slice()));
     let assembly = assembly.unwrap_or_default();
     Ok(Object {

@@ -24,6 +24,7 @@ use std::ffi::CString;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op};
 use stencil_runtime::bounded_read;
 
 /// Bytes of a thread's stack: what a main thread has.
@@ -138,6 +139,64 @@ pub fn emit(context: &Context, module: &Module, libdevice: Option<&Path>) -> Res
     let parts =
         side_by_side(&parts::of(context, kernels)?, |number, text| emission.part(number, text));
     Ok(Code { parts: parts.into_iter().collect::<Result<_, _>>()? })
+}
+
+/// The operations of `math` that become functions of libdevice, under the names of sources.
+const LIBDEVICE: &[(&str, &str)] = &[
+    ("math.acos", "acos"),
+    ("math.acosh", "acosh"),
+    ("math.asin", "asin"),
+    ("math.asinh", "asinh"),
+    ("math.atan", "atan"),
+    ("math.atan2", "atan2"),
+    ("math.atanh", "atanh"),
+    ("math.cbrt", "cbrt"),
+    ("math.cos", "cos"),
+    ("math.cosh", "cosh"),
+    ("math.erf", "erf"),
+    ("math.erfc", "erfc"),
+    ("math.exp", "exp"),
+    ("math.exp2", "exp2"),
+    ("math.expm1", "expm1"),
+    ("math.log", "log"),
+    ("math.log10", "log10"),
+    ("math.log1p", "log1p"),
+    ("math.log2", "log2"),
+    ("math.powf", "pow"),
+    ("math.sin", "sin"),
+    ("math.sinh", "sinh"),
+    ("math.tan", "tan"),
+    ("math.tanh", "tanh"),
+];
+
+/// Tells before a long compile what [`emit`] would tell after it: the first math function of a
+/// module, at any level before NVVM, that needs a libdevice which is not there.
+pub fn check_libdevice(module: &Module, libdevice: Option<&Path>) -> Result<(), Error> {
+    let missing = match libdevice.map(|path| (path, std::fs::metadata(path))) {
+        Some((_, Ok(_))) => return Ok(()),
+        Some((path, Err(error))) => Some((path, error)),
+        None => None,
+    };
+    let function = |op: Op| {
+        let name = mlir::name(op);
+        LIBDEVICE.iter().find(|(operation, _)| *operation == name).map(|(_, function)| *function)
+    };
+    let Some(name) = mlir::walk(module.as_operation()).into_iter().find_map(function) else {
+        return Ok(());
+    };
+    Err(missing.map_or_else(|| not_found(name), |(path, error)| unreadable(path, &error)))
+}
+
+/// Where a function needs libdevice and there is none.
+fn not_found(name: &str) -> Error {
+    Error::user(format!(
+        "the function {name} needs NVIDIA's libdevice, which was not found; install the wheel \
+         nvidia-nvvm or CUDA, and give its libdevice.10.bc by the option libdevice"
+    ))
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::user(format!("{}: libdevice can't be read: {error}", path.display()))
 }
 
 /// How all parts are compiled.
@@ -306,20 +365,12 @@ fn resolve_math<'l>(
     let missing = unresolved(module);
     if let Some(first) = missing.first() {
         let name = source_name(module, first);
-        let Some(path) = libdevice else {
-            return Err(Error::user(format!(
-                "the function {name} needs NVIDIA's libdevice, which was not found; install the \
-                 wheel nvidia-nvvm or CUDA, and give its libdevice.10.bc by the option libdevice"
-            )));
-        };
-        let unreadable = |error: String| {
-            Error::user(format!("{}: libdevice can't be read: {error}", path.display()))
-        };
+        let path = libdevice.ok_or_else(|| not_found(name))?;
         let bytes = bounded_read::read(path, bounded_read::MOST_CODE)
-            .map_err(|error| unreadable(error.to_string()))?;
+            .map_err(|error| unreadable(path, &error))?;
         let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, "libdevice");
         let library = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm)
-            .map_err(|error| unreadable(error.to_string()))?;
+            .map_err(|error| unreadable(path, &error.to_string()))?;
         names.extend(link(module, library, machine)?);
     }
     if let Some(missing) = unresolved(module).first() {

@@ -119,18 +119,16 @@ pub enum NpyError {
         /// The file.
         path: PathBuf,
     },
-    /// Vecs of another length.
-    #[error("{} has {found} numbers in its {dimension} dimension where vecs of {wanted} are \
-        wanted; reshape it", path.display())]
-    Lanes {
+    /// Another shape than that of a field of vecs.
+    #[error("{} has the shape {found} where {wanted} is wanted, with the lanes of vecs last; \
+        reshape it", path.display())]
+    Vecs {
         /// The file.
         path: PathBuf,
-        /// Which dimension, from the last.
-        dimension: String,
-        /// Its extent.
-        found: usize,
-        /// Lanes of the field.
-        wanted: usize,
+        /// Its shape.
+        found: String,
+        /// The extents of the field in its sizes, and the lanes.
+        wanted: String,
     },
     /// The array can't be held.
     #[error("can't hold {}: {source}", path.display())]

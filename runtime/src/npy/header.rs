@@ -1,7 +1,8 @@
 //! The header of a `.npy` file: read within limits, and its types.
 //!
 //! The library that parses a header takes twice as long for each bracket inside another, and holds
-//! it several times over. A header is therefore measured before it is parsed.
+//! it several times over. A header is therefore measured before it is parsed. The library accepts
+//! more than NumPy does; the rest is refused afterwards.
 
 use super::error::NpyError;
 use crate::array::Element;
@@ -39,16 +40,22 @@ pub fn open(path: &Path) -> Result<(BufReader<File>, NpyHeader), NpyError> {
     let mut file = BufReader::new(File::open(path).map_err(fail)?);
     let bytes = measured(&mut file).map_err(fail)?.map_err(damaged)?;
     let header = NpyHeader::from_reader(bytes.as_slice());
-    Ok((file, header.map_err(|error| damaged(header_message(&error)))?))
+    let header = header.map_err(|error| damaged(header_message(&error)))?;
+    as_numpy_reads(bytes.get(preamble(&bytes)..).unwrap_or_default()).map_err(damaged)?;
+    Ok((file, header))
+}
+
+/// Bytes before the text of a header: its length has 2 bytes in version 1, and 4 in later ones.
+fn preamble(bytes: &[u8]) -> usize {
+    PREAMBLE + if bytes.get(6) == Some(&1) { 2 } else { 4 }
 }
 
 /// The bytes of the header, no more than allowed; else what is wrong.
 fn measured(file: &mut impl Read) -> io::Result<Result<Vec<u8>, String>> {
     let mut bytes = Vec::new();
     file.take(PREAMBLE as u64).read_to_end(&mut bytes)?;
-    // The length has 2 bytes in version 1, and 4 in later ones.
-    let width = if bytes.get(6) == Some(&1) { 2 } else { 4 };
-    file.take(width).read_to_end(&mut bytes)?;
+    let preamble = preamble(&bytes);
+    file.take((preamble - PREAMBLE) as u64).read_to_end(&mut bytes)?;
     let length = bytes.get(PREAMBLE..).unwrap_or_default();
     let length = length.iter().rev().fold(0, |all, byte| all << 8 | usize::from(*byte));
     if !bytes.starts_with(b"\x93NUMPY") {
@@ -58,8 +65,8 @@ fn measured(file: &mut impl Read) -> io::Result<Result<Vec<u8>, String>> {
         return Ok(Err(format!("its header has {length} bytes, more than {MOST_BYTES}")));
     }
     file.take(length as u64).read_to_end(&mut bytes)?;
-    let text = bytes.get(PREAMBLE + width as usize..).unwrap_or_default();
-    if depth(text) > MOST_DEPTH {
+    let text = bytes.get(preamble..).unwrap_or_default();
+    if tokens(text).iter().any(|token| token.depth > MOST_DEPTH) {
         let words =
             format!("its header has brackets inside each other, more than {MOST_DEPTH} deep");
         return Ok(Err(words));
@@ -67,25 +74,87 @@ fn measured(file: &mut impl Read) -> io::Result<Result<Vec<u8>, String>> {
     Ok(Ok(bytes))
 }
 
-/// How many brackets are open at once at most, those in quotes left out.
-fn depth(text: &[u8]) -> usize {
-    let (mut open, mut most, mut quote) = (0usize, 0, None);
-    let mut bytes = text.iter();
-    while let Some(byte) = bytes.next() {
-        match (quote, byte) {
-            (Some(_), b'\\') => drop(bytes.next()),
-            (Some(mark), byte) if mark == *byte => quote = None,
-            (Some(_), _) => {}
-            (None, b'\'' | b'"') => quote = Some(*byte),
-            (None, b'(' | b'[' | b'{') => {
-                open += 1;
-                most = most.max(open);
-            }
-            (None, b')' | b']' | b'}') => open = open.saturating_sub(1),
-            (None, _) => {}
+/// A quoted text, a word or number, or another character of a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Token<'t> {
+    text: &'t [u8],
+    /// How many brackets are open here, the token's own one included.
+    depth: usize,
+}
+
+/// The tokens of a header's text, spaces left out.
+fn tokens(text: &[u8]) -> Vec<Token<'_>> {
+    let (mut tokens, mut depth, mut rest) = (Vec::new(), 0usize, text);
+    while let Some(first) = rest.first() {
+        let length = match first {
+            b'\'' | b'"' => quoted(rest, *first),
+            _ if is_word(first) => rest.iter().take_while(|byte| is_word(byte)).count(),
+            _ => 1,
+        };
+        let (text, after) = rest.split_at(length);
+        depth += usize::from(matches!(text, b"(" | b"[" | b"{"));
+        if !first.is_ascii_whitespace() {
+            tokens.push(Token { text, depth });
+        }
+        depth = depth.saturating_sub(usize::from(matches!(text, b")" | b"]" | b"}")));
+        rest = after;
+    }
+    tokens
+}
+
+fn is_word(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')
+}
+
+/// Bytes of a quoted text at the beginning of `text`, both marks included.
+fn quoted(text: &[u8], mark: u8) -> usize {
+    let mut bytes = text.iter().enumerate().skip(1);
+    while let Some((place, byte)) = bytes.next() {
+        match *byte {
+            b'\\' => drop(bytes.next()),
+            byte if byte == mark => return place + 1,
+            _ => {}
         }
     }
-    most
+    text.len()
+}
+
+/// What the parser of headers accepts and NumPy refuses. `text` is a dictionary.
+fn as_numpy_reads(text: &[u8]) -> Result<(), String> {
+    let tokens = tokens(text);
+    let words = |token: &Token| {
+        let text = String::from_utf8_lossy(token.text);
+        text.trim_matches(['\'', '"']).chars().take(MOST_SHOWN).collect::<String>()
+    };
+    let is_padded = |token: &&Token| {
+        let digits = token.text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'_');
+        digits
+            && token.text.starts_with(b"0")
+            && token.text.iter().any(|byte| matches!(byte, b'1'..=b'9'))
+    };
+    if let Some(number) = tokens.iter().find(is_padded) {
+        return Err(format!("its header has the number {}, which begins with a 0", words(number)));
+    }
+    let pairs = tokens.windows(3).filter_map(|three| match three {
+        [key, colon, value] if colon.text == b":" && colon.depth == 1 => Some((words(key), value)),
+        _ => None,
+    });
+    let mut seen = Vec::new();
+    for (key, value) in pairs {
+        if !["descr", "fortran_order", "shape"].contains(&key.as_str()) {
+            return Err(format!(
+                "its header has the key '{key}', where descr, fortran_order and shape are wanted"
+            ));
+        }
+        if seen.contains(&key) {
+            return Err(format!("its header has the key '{key}' twice"));
+        }
+        if key == "shape" && value.text != b"(" {
+            return Err("the shape in its header is no tuple, such as (7, 5)".to_owned());
+        }
+        seen.push(key);
+    }
+    Ok(())
 }
 
 /// The type of a cell in NumPy's words, little endian.

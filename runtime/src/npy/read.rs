@@ -109,8 +109,10 @@ pub(crate) fn read_records(
     let (file, header) = header::open(path)?;
     let wanted = header::dtype(layout).map_err(fail)?;
     if header.dtype() != wanted {
+        let is_swapped = header.dtype().descr().replace('>', "<") == wanted.descr();
         let (found, wanted) = (header::shown(&header.dtype()), header::shown(&wanted));
         let remedy = match layout {
+            _ if is_swapped => "save a.astype(a.dtype.newbyteorder('<')), which swaps its bytes",
             Layout::Bool => "convert it with numpy's astype",
             _ => "make it with numpy.dtype, without padding",
         };

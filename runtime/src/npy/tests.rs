@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::array::{Array, Data, Element, bf16};
+use crate::cell::Layout;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -81,6 +82,32 @@ fn short_numbers_have_the_names_of_numpy() {
     assert_eq!(read("<V2", &[0x80, 0x3f, 0x20, 0xc0]), halves);
 }
 
+/// Numbers are swapped as they are read; the message for other cells says how to do it.
+#[test]
+fn the_other_order_of_bytes_has_a_remedy() {
+    let complex = |element| {
+        Layout::Struct(vec![
+            ("re".to_owned(), Layout::Number(element)),
+            ("im".to_owned(), Layout::Number(element)),
+        ])
+    };
+    let error = |descr| {
+        let (_folder, path) = file(descr, "False", "(1,)", &[0; 16]);
+        let text = read_records(&path, &complex(Element::F64), 1).unwrap_err().to_string();
+        text.replace(&path.display().to_string(), "a.npy")
+    };
+    assert_eq!(
+        error(">c16"),
+        "a.npy holds cells of type '>c16' where '<c16' is wanted; save \
+         a.astype(a.dtype.newbyteorder('<')), which swaps its bytes"
+    );
+    assert_eq!(
+        error(">c8"),
+        "a.npy holds cells of type '>c8' where '<c16' is wanted; make it with numpy.dtype, without \
+         padding"
+    );
+}
+
 #[test]
 fn an_empty_shape_does_not_hide_an_overflow() {
     let text = error_of(file("<f4", "True", "(9223372036854775807, 9223372036854775807, 0)", &[]));
@@ -135,6 +162,28 @@ fn damaged_files_are_refused() {
             .to_string()
             .starts_with("can't read /no/such.npy: ")
     );
+}
+
+/// NumPy refuses them too.
+#[test]
+fn headers_that_numpy_refuses_are_refused() {
+    let shape = |shape| error_of(file("<f4", "False", shape, &[0; 24]));
+    for (text, wanted) in [
+        (shape("[2, 3]"), "the shape in its header is no tuple, such as (7, 5)"),
+        (shape("(02, 3)"), "its header has the number 02, which begins with a 0"),
+        (shape("(0_2, 3)"), "its header has the number 0_2, which begins with a 0"),
+        (
+            shape("(2, 3), 'more': {'shape': 1}"),
+            "its header has the key 'more', where descr, fortran_order and shape are wanted",
+        ),
+        (shape("(2, 3), 5: 6"), "key is not string"),
+        (shape("(2, 3), 'shape': (3, 2)"), "its header has the key 'shape' twice"),
+    ] {
+        let whole = format!("a.npy is no readable .npy file: {wanted}; write it with numpy.save");
+        assert_eq!(text, whole);
+    }
+    assert!(read(&file("<f4", "False", "(0x2, 3, 1, 1_0, 00)", &[]).1).is_ok());
+    assert!(read(&file("<f4", "False", "()", &[0; 4]).1).is_ok());
 }
 
 #[test]

@@ -54,9 +54,43 @@ fn other_formats_are_refused_before_all_else() {
          again: stencilc PROGRAM.stencil --emit=ptx,plan -o NAME"
     );
     let text = error("\"program\"", "\"title\"");
-    assert!(text.contains("unknown field `title`") && text.contains("line 2"), "{text}");
+    assert!(text.contains("is no launch plan: title: unknown key `title`"), "{text}");
+    assert!(text.contains("line 2"), "{text}");
     let text = error("N ceildiv 16", "N / 16");
     assert!(text.contains("`N / 16` is no size expression"), "{text}");
+}
+
+/// The key of the fault, and what is expected there.
+#[test]
+fn faults_of_the_text_have_a_place() {
+    for (from, to, wanted) in [
+        (
+            "\"start\": \"zeros\"",
+            "\"start\": 4",
+            "buffers[3].start: expected a string or an object at line 19",
+        ),
+        (
+            "\"step\"]",
+            "\"steps\"]",
+            "schedule[0].repeat.body[0].launch.arguments[5]: unknown variant `steps`, expected one",
+        ),
+        (
+            "\"buffers\": [",
+            "\"buffers\": [7,",
+            "buffers[0]: invalid type: integer `7`, expected an object",
+        ),
+        (
+            "\"steps\": ",
+            "\"steppes\": ",
+            "steppes: unknown key `steppes`, expected one of `format`",
+        ),
+        ("\"index_width\": 32,", "", "missing key `index_width`"),
+    ] {
+        let text = error(from, to);
+        let wanted = format!("heat.plan.json is no launch plan: {wanted}");
+        assert!(text.starts_with(&wanted), "{wanted}\n{text}");
+        assert!(!text.contains("struct"), "{text}");
+    }
 }
 
 /// Contradictions of the plan of [`HEAT`]: a text of it, another in its place, and what is said.
@@ -79,12 +113,12 @@ const CONTRADICTIONS: &[(&str, &str, &str)] = &[
     (
         "{\"read\": \"K\"}",
         "{\"read\": \"L\"}",
-        "schedule[0].repeat.body[0].launch: the argument Read(\"L\") is not declared",
+        "schedule[0].repeat.body[0].launch: the argument {\"read\":\"L\"} is not declared",
     ),
     (
         "{\"param\": \"N\"}",
         "{\"param\": \"K\"}",
-        "schedule[0].repeat.body[0].launch: the argument Param(\"K\") is not declared",
+        "schedule[0].repeat.body[0].launch: the argument {\"param\":\"K\"} is not declared",
     ),
     (
         "{\"read\": \"K\"}",
@@ -254,7 +288,7 @@ fn nodes_that_contradict_the_plan_are_found() {
         ),
         (
             until("sum", "{\"scalar\": \"alpha\"}", 1),
-            "until: the limit Scalar(\"alpha\") is no f64 as `sum` is",
+            "until: the limit {\"scalar\":\"alpha\"} is no f64 as `sum` is",
         ),
         (choose(""), "choose: `how` has nothing to choose from"),
         (choose(&one("a", when)), "choose: the last alternative of `how` alone has no `when`"),

@@ -306,7 +306,7 @@ impl Plan {
                 _ => argument.buffer().is_none_or(|name| self.buffer(name).is_some()),
             };
             if !known {
-                return Err(format!("the argument {argument:?} is not declared"));
+                return Err(format!("the argument {} is not declared", as_json(argument)));
             }
             let Some(buffer) = argument.buffer().and_then(|name| self.buffer(name)) else {
                 continue;
@@ -379,7 +379,8 @@ impl Plan {
         if possible {
             return Ok(());
         }
-        Err(format!("the limit {:?} is no {} as `{name}` is", until.limit, buffer.element))
+        let limit = as_json(&until.limit);
+        Err(format!("the limit {limit} is no {} as `{name}` is", buffer.element))
     }
 
     fn choose_is_possible(&self, choose: &Choose) -> Found {
@@ -432,4 +433,9 @@ fn kernel_is_possible(kernel: &Kernel) -> Found {
         "kernel `{}` has blocks of {:?} threads; 1 to {MOST_THREADS} are possible",
         kernel.name, kernel.block
     ))
+}
+
+/// A part of the plan as its file has it.
+fn as_json(part: &impl serde::Serialize) -> String {
+    serde_json::to_string(part).unwrap_or_default()
 }

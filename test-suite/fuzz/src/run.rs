@@ -362,7 +362,7 @@ pub fn on_processor(
     let compiled = compiled.and_then(|mut compilation| {
         compilation.to_gpu()?;
         let plan = compilation.plan()?;
-        let object = compilation.object(&plan, false)?;
+        let object = compilation.object(&plan)?;
         Ok((plan, object))
     });
     let (plan, object) = compiled.map_err(|failure| stop(&failure))?;

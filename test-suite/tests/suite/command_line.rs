@@ -130,6 +130,8 @@ refused! {
     input_shape_against_define: "stencilc run heat2d.stencil -D N=17 --in A=a.npy --in K=zeros \
         --out A=out.npy";
     input_shape_of_vecs: "stencilc run vec.stencil --size N=17 --in V=pairs.npy --out V=out.npy";
+    input_vecs_of_another_length: "stencilc run vec.stencil --in V=wide.npy --out V=out.npy";
+    input_vecs_of_another_rank: "stencilc run vec.stencil --in V=line.npy --out V=out.npy";
     input_rank: "stencilc run heat2d.stencil --in A=line.npy --in K=zeros --out A=out.npy";
     input_odd_extent: "stencilc run square.stencil --in A=odd.npy --out A=out.npy";
     input_type: "stencilc run heat2d.stencil --in A=double.npy --in K=zeros --out A=out.npy";
@@ -140,6 +142,7 @@ refused! {
     input_not_npy: "stencilc run heat2d.stencil --in A=text.npy --in K=zeros --out A=out.npy";
     input_seed: "stencilc run heat2d.stencil --in A=random:one --in K=zeros --out A=out.npy";
     input_without_name: "stencilc run heat2d.stencil --in a.npy --out A=out.npy";
+    output_without_file: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --out A=";
     output_const: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --out K=out.npy";
     output_unknown: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --out B=out.npy";
     output_twice: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --out A=out.npy --out \

@@ -198,6 +198,15 @@ fn told(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stencil_runtime::watch::Stuck;
+
+    #[test]
+    fn a_wait_that_does_not_end_is_a_fault_of_the_compiler() {
+        let buffer = "flags of f".to_owned();
+        let stuck = Stuck { buffer, block: 2, flag: 1, wanted: 9, found: Some(5) };
+        assert_eq!(guarded(|| Err(ExecuteError::Stuck(stuck).into())), Status::Internal);
+        assert!(message().starts_with("block 2 waited in vain for flag 1 of `flags of f`"));
+    }
 
     #[test]
     fn a_panic_becomes_a_status_and_a_message() {

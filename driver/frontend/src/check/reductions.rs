@@ -33,6 +33,10 @@ pub struct Ahead {
     span: Span,
 }
 
+/// The remedy where a reduction is read before it is computed.
+pub(super) const FIRST_VALUE: &str = "give it a first value behind its box, as in `on [0..N-1] \
+    initially 0`, or move the reduction above what reads it";
+
 /// The type of conditions, in declarations of reductions.
 const BOOL: &str = "bool";
 
@@ -118,10 +122,7 @@ impl Checker<'_> {
             let message = format!("`{name}` has no value here in the first step");
             let error =
                 Diagnostic::error(message, span, "read here").see(ahead.span, "computed here");
-            self.report(error.help(
-                "write its value before the first step behind its box, as in `initially 0`, or \
-                 move its item up",
-            ));
+            self.report(error.help(FIRST_VALUE));
             return None;
         }
         let condition = ahead.condition;

@@ -1,6 +1,7 @@
 //! Reductions in boundary rules: each has a value wherever the rule is used.
 
 use super::Checker;
+use super::reductions::FIRST_VALUE;
 use crate::diagnostics::Diagnostic;
 use crate::program::*;
 use crate::source::Span;
@@ -38,10 +39,7 @@ impl Checker<'_> {
             let error = Diagnostic::error(message, used.span, "read in this rule")
                 .see(at, format!("reads `{of}`"))
                 .see(reduction.span, "computed here");
-            self.report(error.help(
-                "write its value before the first step behind its box, as in `initially 0`, or \
-                 move its item up",
-            ));
+            self.report(error.help(FIRST_VALUE));
         }
     }
 

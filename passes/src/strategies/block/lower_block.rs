@@ -143,9 +143,9 @@ fn all_total<'c>(
                 return Err(Error::declined(
                     Decline::PartialFunction,
                     format!(
-                        "with a fixed region, cells at a tile's rim are computed from any \
-                         operands, and @{} divides integers or reads a \
-                         field at coordinates; take the region shrinking",
+                        "a fixed region also computes cells from values that are not there, and \
+                         @{} divides integers or reads a field at coordinates, which such values \
+                         can break; take the region shrinking",
                         piece.function
                     ),
                 )

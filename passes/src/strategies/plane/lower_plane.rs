@@ -120,8 +120,9 @@ impl LowerPlane {
         for (field, _) in &apply.inputs {
             if !pieces::rule_is_total(subject.module, subject.program, field)? {
                 let message = format!(
-                    "the strategy {NAME} computes the boundary rule of @{field} at cells that no \
-                     point reads, and it divides integers; choose another strategy"
+                    "the boundary rule of @{field} divides integers, and the strategy {NAME} also \
+                     computes it where no function reads it and a divisor may be 0; choose another \
+                     strategy"
                 );
                 return Err(decline(kernel, Decline::PartialFunction, message));
             }

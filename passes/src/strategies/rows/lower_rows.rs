@@ -44,7 +44,7 @@ use stencil_dialects::affine::symbolic;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::tiled::{self, Apply, Binding, Kernel};
+use stencil_dialects::tiled::{self, Apply, Binding, Kernel, MOST_CELLS};
 
 /// Flags of 4 bytes in a line of a cache.
 const APART: i64 = 16;
@@ -141,8 +141,11 @@ fn bands<'c>(
         _ => return Ok(None),
     };
     let bands = Bands::of(&subject.program.dependences(&apply.pieces)?, (height, width));
-    let far = "the function reads values of its own sweep too far away; read nearer ones";
-    bands.map(Some).ok_or_else(|| declined(Decline::FarRead, far))
+    let far = format!(
+        "the function reads values of its own sweep more than {MOST_CELLS} cells away; read nearer \
+         ones"
+    );
+    bands.map(Some).ok_or_else(|| declined(Decline::FarRead, &far))
 }
 
 /// The code of a sweep.

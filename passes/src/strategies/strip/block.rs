@@ -173,7 +173,7 @@ impl<'c> Block<'c, '_> {
         let load = |builder: &Builder<'c>| {
             let done = builder.add_constant(soon, geometry.last_strip() + geometry.behind())?;
             self.peers.wait(builder, builder.add_constant(tile_row, -1)?, done)?;
-            self.strips.load_above(builder, tile.tile, false)
+            self.strips.load_above(builder, tile.tile)
         };
         if self.strips.frozen == 0 {
             return builder.when(builder.both(exists, has_above)?, load);
@@ -182,7 +182,7 @@ impl<'c> Block<'c, '_> {
             let none = |()| Vec::new();
             let load = |builder: &Builder<'c>| load(builder).map(none);
             let first =
-                |builder: &Builder<'c>| self.strips.load_above(builder, tile.tile, true).map(none);
+                |builder: &Builder<'c>| self.strips.load_frozen(builder, tile.tile).map(none);
             builder.choose(has_above, &[], load, first).map(drop)
         })
     }

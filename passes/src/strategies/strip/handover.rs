@@ -48,27 +48,26 @@ impl<'c> Strips<'c, '_> {
                     builder.compare(Compare::Ge, first, zero)?,
                     builder.compare(Compare::Lt, last, columns)?,
                 )?;
-                let store = |builder: &Builder<'c>, checked: bool| -> Result<(), Error> {
+                let store = |builder: &Builder<'c>, column: Val<'c>, value: Val<'c>| {
+                    let point = self.point_at(builder, [place, column])?;
+                    let cell = self.scope.cell(builder, window.field, &point)?;
+                    builder.store(value, target, &cell)
+                };
+                let whole_tile = |builder: &Builder<'c>| -> Result<_, Error> {
+                    for (cells, value) in (0..).zip(&values) {
+                        store(builder, builder.add_constant(first, cells)?, *value)?;
+                    }
+                    Ok(Vec::new())
+                };
+                let at_an_end = |builder: &Builder<'c>| -> Result<_, Error> {
                     for (cells, value) in (0..).zip(&values) {
                         let column = builder.add_constant(first, cells)?;
-                        let store = |builder: &Builder<'c>| {
-                            let point = self.point_at(builder, [place, column])?;
-                            let cell = self.scope.cell(builder, window.field, &point)?;
-                            builder.store(*value, target, &cell)
-                        };
-                        match checked {
-                            true => {
-                                builder.when(builder.within(column, (zero, columns))?, store)?
-                            }
-                            false => store(builder)?,
-                        }
+                        let inside = builder.within(column, (zero, columns))?;
+                        builder.when(inside, |builder| store(builder, column, *value))?;
                     }
-                    Ok(())
+                    Ok(Vec::new())
                 };
                 builder.when(there, |builder| {
-                    let none = |()| Vec::new();
-                    let whole_tile = |builder: &Builder<'c>| store(builder, false).map(none);
-                    let at_an_end = |builder: &Builder<'c>| store(builder, true).map(none);
                     builder.choose(whole, &[], whole_tile, at_an_end).map(drop)
                 })?;
             }
@@ -76,13 +75,22 @@ impl<'c> Strips<'c, '_> {
         Ok(())
     }
 
-    /// Loads the values above a block that a tile of its first strip reads. Those of rows before
-    /// the first strip are the old ones.
-    pub fn load_above(
+    /// Loads the values above a block that a tile of its first strip reads: new ones of the block
+    /// above.
+    pub fn load_above(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
+        self.load_above_from(builder, tile, |field| self.target(field))
+    }
+
+    /// The same for the first block: old values, as no function writes the rows before it.
+    pub fn load_frozen(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
+        self.load_above_from(builder, tile, |field| self.source(field))
+    }
+
+    fn load_above_from(
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
-        is_first: bool,
+        from: impl Fn(&str) -> Result<Val<'c>, Error>,
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
         let width = builder.index(geometry.width)?;
@@ -91,10 +99,7 @@ impl<'c> Strips<'c, '_> {
             let now = builder.add(tile.time, self.lane)?;
             let slot = self.slot(builder, now)?;
             for (window, ring) in self.windows.iter().zip(&self.rings) {
-                let from = match is_first {
-                    true => self.source(window.field)?,
-                    false => self.target(window.field)?,
-                };
+                let from = from(window.field)?;
                 for row in 1..=window.above() {
                     let column = builder.add_constant(now, geometry.column_above(row))?;
                     let there = builder.within(column, (builder.index(0)?, self.extents[1]))?;
