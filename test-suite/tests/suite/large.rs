@@ -132,6 +132,45 @@ fn many_pieces_compile_in_seconds() {
     }
 }
 
+/// A line whose points read so many neighbours, by a boundary rule.
+fn line(reads: i64, rule: &str) -> String {
+    let reach = reads / 2;
+    let offsets = (-reach..=reach).filter(|offset| *offset != 0);
+    let sum: Vec<_> = offsets.map(|offset| format!("A[{offset}]")).collect();
+    format!(
+        "param N\ngrid G = [0..N-1]\nfield A : f32 on G\nboundary A = {rule}\n\
+         fn step -> A [0..N-1] = 0.01 * ({})\nsteps 4\n",
+        sum.join(" + ")
+    )
+}
+
+/// The code of a rule stands at every read. In registers, a rule chooses among all cells that it
+/// may find.
+#[test]
+fn boundary_rules_at_many_reads_compile_in_seconds() {
+    let wave = "if x0 < 0 then sin(f32(t)) else nearest * cos(f32(x0))";
+    for (reads, rule, limit) in
+        [(12, wave, 1.5), (80, "nearest", 3.0), (80, "reflect", 7.0), (500, "reflect", 7.0)]
+    {
+        let what = format!("{reads} reads by {rule}");
+        expect_within(3.0 * limit, &line(reads, rule), &[], &what);
+    }
+}
+
+/// The steps of all kernels call the same functions on a processor.
+#[test]
+fn many_steps_compile_in_seconds_for_processors() {
+    expect_within(2.0, &line(2, "0"), &["--arch", "native"], "a line");
+    let mut text = "param N\ngrid G = [0..N-1]\n".to_owned();
+    for number in 0..16 {
+        writeln!(text, "field A{number} : f32 on G").unwrap();
+        let sum = format!("A{number}[-1] + A{number}[1]");
+        writeln!(text, "fn step{number} -> A{number} [1..N-2] = 0.5 * ({sum})").unwrap();
+    }
+    text += "steps 10\n";
+    expect_within(SLOWER * 2.0, &text, &["--arch", "native"], "16 functions of 240 calls");
+}
+
 #[test]
 fn code_that_would_be_too_long_is_declined_at_once() {
     let scratch = Scratch::new();
