@@ -7,6 +7,7 @@
 mod diagnostics;
 mod structure;
 mod text;
+mod translation;
 mod upstream;
 
 pub use diagnostics::{Diagnostic, Severity, capture, first_error, place};
@@ -15,12 +16,13 @@ pub use structure::{
     move_all_before, operands, operations, results,
 };
 pub use text::MAX_NESTING;
+pub use translation::to_llvm_ir;
 pub use upstream::{run_upstream, verify};
 
 use crate::error::{Error, Place};
 use melior::Context;
 use melior::dialect::DialectRegistry;
-use melior::ir::attribute::{ArrayAttribute, AttributeLike, DictionaryAttribute};
+use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{
     OperationLike, OperationMutLike, OperationRefMut, WalkOrder, WalkResult,
@@ -370,68 +372,6 @@ pub fn unsigned_width(ty: Type) -> Option<u32> {
         (mlir_sys::mlirTypeIsAInteger(raw) && mlir_sys::mlirIntegerTypeIsUnsigned(raw))
             .then(|| mlir_sys::mlirIntegerTypeGetWidth(raw))
     }
-}
-
-/// Lowers an operation of the `llvm` dialect (a `gpu.module` after the upstream conversions) to
-/// LLVM IR text.
-pub fn to_llvm_ir(context: &Context, operation: Op) -> Result<String, Error> {
-    let all = hide_arguments(context, operation);
-    let (text, diagnostics) = capture(context, || {
-        // SAFETY: the LLVM context outlives the module made in it; both are disposed of here, and
-        // the message is copied before it is freed.
-        unsafe {
-            let llvm = mlir_sys::LLVMContextCreate();
-            let module = mlir_sys::mlirTranslateModuleToLLVMIR(operation.to_raw(), llvm);
-            let text = (!module.is_null()).then(|| {
-                let raw = mlir_sys::LLVMPrintModuleToString(module);
-                let text = std::ffi::CStr::from_ptr(raw).to_string_lossy().into_owned();
-                mlir_sys::LLVMDisposeMessage(raw);
-                mlir_sys::LLVMDisposeModule(module);
-                text
-            });
-            mlir_sys::LLVMContextDispose(llvm);
-            text
-        }
-    });
-    for (function, attributes) in all {
-        set_attribute(function, ARGUMENTS, attributes);
-    }
-    text.ok_or_else(|| {
-        first_error(diagnostics).unwrap_or_else(|| {
-            Error::internal("the translation to LLVM IR failed without a message")
-        })
-    })
-}
-
-/// The attributes of a function's arguments.
-const ARGUMENTS: &str = "arg_attrs";
-
-/// Takes the attributes that LLVM does not know off the arguments of all functions. The result is
-/// all that were there. For each, the translation would give a warning with the text of the whole
-/// function, which takes most of its time.
-fn hide_arguments<'c>(context: &'c Context, operation: Op<'c>) -> Vec<(Op<'c>, Attribute<'c>)> {
-    let functions = walk(operation).into_iter().filter(|op| name(*op) == "llvm.func");
-    let all: Vec<_> =
-        functions.filter_map(|op| Some((op, structure::attribute(op, ARGUMENTS)?))).collect();
-    for (function, attributes) in &all {
-        let Ok(arguments) = ArrayAttribute::try_from(*attributes) else { continue };
-        let known = (0..arguments.len()).filter_map(|index| arguments.element(index).ok());
-        let known: Vec<_> = known.map(|argument| of_llvm(context, argument)).collect();
-        set_attribute(*function, ARGUMENTS, ArrayAttribute::new(context, &known).into());
-    }
-    all
-}
-
-/// The entries of a dictionary whose names are those of the `llvm` dialect.
-fn of_llvm<'c>(context: &'c Context, dictionary: Attribute<'c>) -> Attribute<'c> {
-    let Ok(all) = DictionaryAttribute::try_from(dictionary) else { return dictionary };
-    let entries = (0..all.len()).filter_map(|index| all.element(index).ok());
-    let known: Vec<_> = entries
-        .filter(|(name, _)| {
-            name.as_string_ref().as_str().is_ok_and(|name| name.starts_with("llvm."))
-        })
-        .collect();
-    DictionaryAttribute::new(context, &known).into()
 }
 
 /// Parses a type in the context of another; none where the text is no type.
