@@ -16,7 +16,6 @@ pub use structure::{
     move_all_before, operands, operations, results,
 };
 pub use text::MAX_NESTING;
-pub use translation::to_llvm_ir;
 pub use upstream::{run_upstream, verify};
 
 use crate::error::{Error, Place};
@@ -37,6 +36,7 @@ use melior::utility::{
 };
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use translation::without_foreign_attributes;
 
 /// A value that lives as long as nobody erases what defines it.
 pub type Val<'c> = Value<'c, 'c>;
@@ -372,6 +372,35 @@ pub fn unsigned_width(ty: Type) -> Option<u32> {
         (mlir_sys::mlirTypeIsAInteger(raw) && mlir_sys::mlirIntegerTypeIsUnsigned(raw))
             .then(|| mlir_sys::mlirIntegerTypeGetWidth(raw))
     }
+}
+
+/// Lowers an operation of the `llvm` dialect (a `gpu.module` after the upstream conversions) to
+/// LLVM IR text.
+pub fn to_llvm_ir(context: &Context, operation: Op) -> Result<String, Error> {
+    let (text, diagnostics) = without_foreign_attributes(context, operation, || {
+        capture(context, || {
+            // SAFETY: the LLVM context outlives the module made in it; both are disposed of here, and
+            // the message is copied before it is freed.
+            unsafe {
+                let llvm = mlir_sys::LLVMContextCreate();
+                let module = mlir_sys::mlirTranslateModuleToLLVMIR(operation.to_raw(), llvm);
+                let text = (!module.is_null()).then(|| {
+                    let raw = mlir_sys::LLVMPrintModuleToString(module);
+                    let text = std::ffi::CStr::from_ptr(raw).to_string_lossy().into_owned();
+                    mlir_sys::LLVMDisposeMessage(raw);
+                    mlir_sys::LLVMDisposeModule(module);
+                    text
+                });
+                mlir_sys::LLVMContextDispose(llvm);
+                text
+            }
+        })
+    });
+    text.ok_or_else(|| {
+        first_error(diagnostics).unwrap_or_else(|| {
+            Error::internal("the translation to LLVM IR failed without a message")
+        })
+    })
 }
 
 /// Parses a type in the context of another; none where the text is no type.
