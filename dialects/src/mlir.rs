@@ -379,8 +379,8 @@ pub fn unsigned_width(ty: Type) -> Option<u32> {
 pub fn to_llvm_ir(context: &Context, operation: Op) -> Result<String, Error> {
     let (text, diagnostics) = without_foreign_attributes(context, operation, || {
         capture(context, || {
-            // SAFETY: the LLVM context outlives the module made in it; both are disposed of here, and
-            // the message is copied before it is freed.
+            // SAFETY: the LLVM context outlives the module made in it; both are disposed of here,
+            // and the message is copied before it is freed.
             unsafe {
                 let llvm = mlir_sys::LLVMContextCreate();
                 let module = mlir_sys::mlirTranslateModuleToLLVMIR(operation.to_raw(), llvm);
