@@ -315,3 +315,15 @@ fn an_older_output_survives_a_failure() {
     assert_eq!(scratch.run("stencilc", &["heat2d.stencil", "-o", "out.ptx"]).code, Some(0));
     assert!(scratch.read("out.ptx").contains(".entry heat2d_1"));
 }
+
+/// A message quotes the value of an option, which may be of any length, in part.
+#[test]
+fn messages_about_long_values_are_short() {
+    let long = "x".repeat(50_000);
+    for (tool, option) in [("stencilc", "--emit"), ("stencil-bench", "--device")] {
+        let outcome = scratch().run(tool, &["heat2d.stencil", &format!("{option}={long}")]);
+        assert_eq!(outcome.code, Some(1), "{tool}");
+        assert!(outcome.stderr.contains("letters more"), "{tool}: {}", outcome.stderr);
+        assert!(outcome.stderr.len() < 2000, "{tool}: {}", outcome.stderr.len());
+    }
+}

@@ -7,8 +7,11 @@ use stencil_frontend::limits::{self, BOUND_PARAMS};
 use stencil_frontend::source::Source;
 use stencil_test_suite::Scratch;
 
-/// How much slower than documented another machine, or a loaded one, may be.
-const FACTOR: f64 = 3.0;
+/// How much slower than the median of all rows a row may be, each relative to its documented time.
+const FACTOR: f64 = 2.5;
+
+/// How much slower than documented the median of all rows may be, on another or a loaded machine.
+const MOST_SLOWER: f64 = 4.0;
 
 /// A program on a line of N cells.
 fn line(items: &str, function: &str) -> String {
@@ -308,12 +311,13 @@ fn documented_times() -> Vec<f64> {
 }
 
 /// Programs at the limits, in the order of the table, compile by the schedule of the compiler's
-/// choice in the time that it has.
+/// choice in the time that it has. Where most take longer, the machine is slower or loaded, and all
+/// may take as much longer as the median of the rows that take seconds.
 #[test]
 fn what_is_at_a_limit_compiles_in_the_documented_time() {
     let (all, documented) = (all(), documented_times());
     assert_eq!(all.len(), documented.len());
-    let mut late = Vec::new();
+    let mut times = Vec::new();
     for ((name, at, _), documented) in all.into_iter().zip(documented) {
         let scratch = Scratch::new();
         scratch.write("limit.stencil", &at);
@@ -321,11 +325,15 @@ fn what_is_at_a_limit_compiles_in_the_documented_time() {
         assert_eq!(outcome.code, Some(0), "{name}: {}", outcome.stderr);
         let time = processor_time(&outcome.stdout).unwrap();
         println!("{name:12} {time:.1} s, documented {documented} s");
-        if time > 1.0 + FACTOR * documented {
-            late.push((name, time));
-        }
+        times.push((name, time, documented));
     }
-    assert!(late.is_empty(), "{late:?}");
+    let long = times.iter().filter(|(_, _, documented)| *documented >= 2.0);
+    let mut ratios: Vec<_> = long.map(|(_, time, documented)| time / documented).collect();
+    ratios.sort_by(f64::total_cmp);
+    let slower = ratios[ratios.len() / 2].max(1.0);
+    assert!(slower < MOST_SLOWER, "all take {slower:.1} times the documented times: {times:?}");
+    times.retain(|(_, time, documented)| *time > 1.0 + FACTOR * slower * documented);
+    assert!(times.is_empty(), "{times:?}, median {slower:.1}");
 }
 
 /// What a run writes is read by the next one.

@@ -25,11 +25,13 @@ use stencil_runtime::tune::{Entry, Schedules};
 use stencil_runtime::whole_file::{check_distinct, check_place};
 
 fn main() -> ExitCode {
+    // A tool that can't be told of signals still works.
+    #[cfg(unix)]
+    let _ = stencil_runtime::signals::end_in_order(|| false);
     let options = match Options::try_parse() {
         Ok(options) => options,
         Err(error) if error.use_stderr() => {
-            // If even the message can't be printed, the exit code still tells.
-            let _ = error.print();
+            say(format_args!("{}", error.render().to_string().trim_end()));
             return ExitCode::FAILURE;
         }
         Err(help) => {
@@ -37,9 +39,6 @@ fn main() -> ExitCode {
             return printed.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS);
         }
     };
-    // A tool that can't be told of signals still works.
-    #[cfg(unix)]
-    let _ = stencil_runtime::signals::end_in_order(|| false);
     match bench(&options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
