@@ -113,22 +113,9 @@ impl Linear {
         self.constant >= 0 && self.coefficients.iter().all(|coefficient| *coefficient >= 0)
     }
 
-    /// Whether the value is not negative wherever the known values are not: it is a sum of
-    /// multiples of at most two of them, brought to integers, and of what is never negative.
-    /// `false` means that no such sum was found.
+    /// Whether the value is not negative wherever the known values are not ([`Facts::imply`]).
     pub fn follows_from(&self, known: &[Self]) -> bool {
-        self.is_never_negative() || {
-            // A fact that holds for all sizes proves nothing that does not hold without it. Of
-            // facts with the same coefficients, the smallest implies the others.
-            let mut facts: Vec<Self> = Vec::new();
-            for fact in known.iter().filter(|fact| !fact.is_never_negative()).map(Self::tightened) {
-                match facts.iter_mut().find(|kept| kept.coefficients == fact.coefficients) {
-                    Some(kept) => kept.constant = kept.constant.min(fact.constant),
-                    None => facts.push(fact),
-                }
-            }
-            self.follows(&facts, 2)
-        }
+        self.is_never_negative() || known.iter().collect::<Facts>().imply(self)
     }
 
     /// The same condition `self >= 0` over the integers, without a common divisor of the
@@ -145,15 +132,12 @@ impl Linear {
         }
     }
 
-    fn follows(&self, known: &[Self], terms: u32) -> bool {
-        let less = |fact: &Self, factor: i64| self.minus(&fact.times(factor)?);
-        self.is_never_negative()
-            || terms > 0
-                && known.iter().filter(|fact| terms > 1 || self.may_lack(fact)).any(|fact| {
-                    let mut rests =
-                        self.ratios(fact).into_iter().filter_map(|factor| less(fact, factor));
-                    rests.any(|rest| rest.follows(known, terms - 1))
-                })
+    /// The value without a multiple of another; none where it leaves 64 bits.
+    fn less(&self, fact: &Self, factor: i64) -> Option<Self> {
+        let less = |own: i64, other: i64| own.checked_sub(other.checked_mul(factor)?);
+        let pairs = self.coefficients.iter().zip(&fact.coefficients);
+        let coefficients = pairs.map(|(own, other)| less(*own, *other)).collect::<Option<_>>()?;
+        Some(Self { constant: less(self.constant, fact.constant)?, coefficients })
     }
 
     /// Whether a multiple of `fact` may be all that this value lacks: it is negative wherever this
@@ -181,6 +165,50 @@ impl Linear {
     /// Whether the value is negative for all sizes (every size is at least 0).
     pub fn is_always_negative(&self) -> bool {
         self.constant < 0 && self.coefficients.iter().all(|coefficient| *coefficient <= 0)
+    }
+}
+
+/// Values that are known not to be negative. One that is never negative proves nothing, and is not
+/// kept. Of values with the same coefficients, the smallest implies the others, and is kept alone.
+#[derive(Clone, Debug, Default)]
+pub struct Facts(Vec<Linear>);
+
+impl Facts {
+    /// One more value.
+    pub fn add(&mut self, value: &Linear) {
+        if value.is_never_negative() {
+            return;
+        }
+        let value = value.tightened();
+        match self.0.iter_mut().find(|kept| kept.coefficients == value.coefficients) {
+            Some(kept) => kept.constant = kept.constant.min(value.constant),
+            None => self.0.push(value),
+        }
+    }
+
+    /// Whether a value is not negative either: it is a sum of multiples of at most two of the
+    /// values, brought to integers, and of what is never negative. `false` means that no such sum
+    /// was found.
+    pub fn imply(&self, value: &Linear) -> bool {
+        self.imply_by(value, 2)
+    }
+
+    fn imply_by(&self, value: &Linear, terms: u32) -> bool {
+        value.is_never_negative()
+            || terms > 0
+                && self.0.iter().filter(|fact| terms > 1 || value.may_lack(fact)).any(|fact| {
+                    let ratios = value.ratios(fact).into_iter();
+                    let mut rests = ratios.filter_map(|factor| value.less(fact, factor));
+                    rests.any(|rest| self.imply_by(&rest, terms - 1))
+                })
+    }
+}
+
+impl<'v> FromIterator<&'v Linear> for Facts {
+    fn from_iter<I: IntoIterator<Item = &'v Linear>>(values: I) -> Self {
+        let mut facts = Self::default();
+        values.into_iter().for_each(|value| facts.add(value));
+        facts
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which boxes of points lie within others, for all run-time sizes that a run may have.
 
-use crate::affine::Linear;
+use crate::affine::{Facts, Linear};
 use crate::stencil::{Check, Field, Grid, Piece, Program};
 use melior::ir::AffineMap;
 
@@ -80,7 +80,7 @@ pub fn checked_values<'p>(
     let of_sizes = |check: &&Check| check.value.symbol_count() == program.params.len();
     let checks = program.checks.iter().filter(of_sizes);
     let checks = checks.filter(move |check| check.unless_empty.is_none_or(holds));
-    checks.filter_map(|check| Linear::of_map(check.value)?.into_iter().next())
+    checks.filter_map(|check| check.linear.clone())
 }
 
 /// The cells of a field that have a value: all, or those of some boxes.
@@ -142,7 +142,8 @@ const MOST_COMPARISONS: u32 = 4000;
 /// no proof was found. One box after the other is taken away, and what is left of the target is cut
 /// into boxes along its sides.
 pub fn covered(target: &Bounds, boxes: &[Bounds], known: &[Linear]) -> bool {
-    !boxes.is_empty() && Proof { left: MOST_COMPARISONS }.covered(target, boxes, known)
+    !boxes.is_empty()
+        && Proof { left: MOST_COMPARISONS }.covered(target, boxes, known.iter().collect())
 }
 
 struct Proof {
@@ -150,14 +151,10 @@ struct Proof {
 }
 
 impl Proof {
-    fn covered(&mut self, target: &Bounds, boxes: &[Bounds], known: &[Linear]) -> bool {
+    fn covered(&mut self, target: &Bounds, boxes: &[Bounds], mut known: Facts) -> bool {
         // An empty box is covered, so that the target may be taken to hold a point.
-        let (mut known, lengths) = (known.to_vec(), target.lengths());
-        for length in &lengths {
-            if !known.contains(length) {
-                known.push(length.clone());
-            }
-        }
+        let lengths = target.lengths();
+        lengths.iter().for_each(|length| known.add(length));
         if lengths.iter().any(|length| self.is_negative(length, &known)) {
             return true;
         }
@@ -168,9 +165,9 @@ impl Proof {
             for part in parts {
                 // A part as large as the target gains nothing: the box does without.
                 if part == *target {
-                    return self.covered(target, rest, &known);
+                    return self.covered(target, rest, known);
                 }
-                if !self.covered(&part, rest, &known) {
+                if !self.covered(&part, rest, known.clone()) {
                     return false;
                 }
             }
@@ -185,7 +182,7 @@ impl Proof {
         middle: &mut Bounds,
         by: &Bounds,
         dimension: usize,
-        known: &[Linear],
+        known: &Facts,
     ) -> Option<Vec<Bounds>> {
         let (first, last) = (by.lower.get(dimension)?.clone(), by.upper.get(dimension)?.clone());
         let (lower, upper) =
@@ -215,14 +212,14 @@ impl Proof {
         Some(parts)
     }
 
-    fn at_most(&mut self, small: &Linear, large: &Linear, known: &[Linear]) -> bool {
+    fn at_most(&mut self, small: &Linear, large: &Linear, known: &Facts) -> bool {
         self.left = self.left.saturating_sub(1);
         let gap = large.minus(small);
-        self.left > 0 && gap.is_some_and(|gap| gap.is_never_negative() || gap.follows_from(known))
+        self.left > 0 && gap.is_some_and(|gap| known.imply(&gap))
     }
 
     /// Whether a value is below 0.
-    fn is_negative(&mut self, value: &Linear, known: &[Linear]) -> bool {
+    fn is_negative(&mut self, value: &Linear, known: &Facts) -> bool {
         let minus_one = Linear { constant: -1, coefficients: vec![0; value.coefficients.len()] };
         self.at_most(value, &minus_one, known)
     }

@@ -1,6 +1,7 @@
 //! Declarations of a program as plain data: grids, fields, scalars, applies and checks.
 
 use super::{BOOLEAN, BOUNDARY, INITIAL, MEMBER, REPEATED};
+use crate::affine::Linear;
 use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
@@ -253,6 +254,8 @@ pub struct Check<'c> {
     /// The value that must not be negative: a map with one result. Its symbols are the sizes. One
     /// symbol more, the last, is the number of steps of a run; a run of 0 steps needs no check.
     pub value: AffineMap<'c>,
+    /// The value as a linear form, where it has one.
+    pub linear: Option<Linear>,
     /// Lower and upper bound of the piece whose emptiness makes the condition void.
     pub unless_empty: Option<(AffineMap<'c>, AffineMap<'c>)>,
     /// The text of the error.
@@ -267,9 +270,11 @@ impl<'c> Check<'c> {
             [lower, upper] => Some(Some((attribute::as_map(*lower)?, attribute::as_map(*upper)?))),
             _ => None,
         };
+        let value = read(op, "value", attribute::as_map)?;
         Ok(Self {
             op,
-            value: read(op, "value", attribute::as_map)?,
+            value,
+            linear: Linear::of_map(value).and_then(|values| values.into_iter().next()),
             unless_empty: read(op, "unless_empty", bounds)?,
             message: read(op, "message", attribute::as_string)?,
         })

@@ -174,10 +174,8 @@ fn guarded(program: &Program, known: &[Linear], value: &Linear) -> bool {
     };
     let mut of_sizes =
         program.checks.iter().filter(|at| at.value.symbol_count() == program.params.len());
-    of_sizes.any(|check| {
-        let fact = Linear::of_map(check.value).and_then(|values| values.into_iter().next());
-        fact.is_some_and(by) && check.unless_empty.is_none_or(void)
-    })
+    of_sizes
+        .any(|check| check.linear.clone().is_some_and(by) && check.unless_empty.is_none_or(void))
 }
 
 /// Whether some dimension separates two boxes where the known values are not negative, or one of

@@ -132,6 +132,23 @@ fn many_pieces_compile_in_seconds() {
     }
 }
 
+/// Proofs about pieces keep few of the known conditions: those that no other implies.
+#[test]
+fn pieces_at_sums_of_params_compile_in_seconds() {
+    let params = ["P0", "P1", "P2", "P3", "P4", "P5", "P6"];
+    let mut text: String = params.iter().map(|name| format!("param {name}\n")).collect();
+    text += "param N\ngrid G = [0..N-1]\nfield A : f32 on G\n";
+    for function in 0..2 {
+        writeln!(text, "fn step{function} -> A {{").unwrap();
+        for piece in 0..200 {
+            writeln!(text, "[{} + {}] = {piece} * A[0]", params.join(" + "), 2 * piece).unwrap();
+        }
+        text += "}\n";
+    }
+    text += "steps 3\n";
+    expect_within(SLOWER * 4.0, &text, &[], "two functions of 200 pieces at sums of 7 params");
+}
+
 /// A line whose points read so many neighbours, by a boundary rule.
 fn line(reads: i64, rule: &str) -> String {
     let reach = reads / 2;
