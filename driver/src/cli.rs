@@ -165,7 +165,7 @@ pub(crate) enum Contraction {
 
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {
-    /// The program: .stencil, or stencil IR as .mlir
+    /// The program: .stencil, .sl, or stencil IR as .mlir
     pub(crate) file: PathBuf,
     /// A value for a param: N=4096
     #[arg(short = 'D', value_name = "PARAM=SIZE", value_parser = size)]
