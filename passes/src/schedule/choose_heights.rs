@@ -8,7 +8,8 @@
 //! Needs: a verified stencil program. Guarantees: the module has a list of schedules for
 //! `tile-overlapped`, the one that is predicted to be fastest first. The heights that are powers of
 //! two below another one of the list are in it too: their kernels take the steps left over. A
-//! height that every candidate declines is left out, with those that need it.
+//! height that every candidate declines is left out, with those that need it. So are the tallest,
+//! where the code of all kernels together would be too long.
 //!
 //! ```text
 //! module @heat attributes {tiled.heights = [
@@ -23,12 +24,13 @@ use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice::{PER_THREAD, REGION, STRATEGY, TILE};
 use crate::schedule::choose_schedule::{Request, SPLIT_INTERIOR};
-use crate::schedule::code_size;
-use crate::schedule::predict;
+use crate::schedule::code_size::{self, MOST_OF_ALL};
+use crate::schedule::predict::{self, Candidate};
+use crate::strategies;
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Choice, MOST_STEPS};
@@ -88,42 +90,89 @@ impl Pass for ChooseHeights {
                 return Err(Error::declined(Decline::Height, message));
             }
             let subject = Subject::of(module, &program)?;
-            let mut chosen = BTreeMap::new();
+            let mut found = BTreeMap::new();
             let mut declined = None;
             for height in heights {
                 let asked = Choice { pyramid_height: Some(height), ..choice.clone() };
                 let open = predict::openings(context, &subject, &asked, *settings)?;
                 match predict::evaluate(context, &subject, &open, *settings) {
-                    Ok(found) => {
-                        let best = found.into_iter().next();
-                        chosen.extend(
-                            best.map(|best| (height, (best.prediction.seconds, best.choice))),
-                        );
+                    Ok(candidates) => {
+                        found.insert(height, with_code(&program, height, candidates)?);
                     }
                     Err(error) if error.is_decline() => declined = declined.or(Some(error)),
                     Err(error) => return Err(error),
                 }
             }
-            let possible = |height: i64| {
-                code_size::heights(height).iter().all(|digit| chosen.contains_key(digit))
-            };
-            let mut list: Vec<_> = chosen
-                .iter()
-                .filter(|(height, _)| possible(**height))
-                .map(|(_, found)| found.clone())
-                .collect();
+            found.retain(|_, candidates| !candidates.is_empty());
+            let made: BTreeSet<i64> = found.keys().copied().collect();
+            found.retain(|height, _| {
+                code_size::heights(*height).iter().all(|digit| made.contains(digit))
+            });
+            let mut list = fitting(found);
             if list.is_empty() {
                 let none = || Error::declined(Decline::Height, "no pyramid height is possible");
                 return Err(declined.unwrap_or_else(none));
             }
             // The fastest one is the usual one.
-            let seconds = |place: &usize| list.get(*place).map_or(0.0, |(seconds, _)| *seconds);
+            let seconds = |place: &usize| list.get(*place).map_or(0.0, |one| one.seconds());
             let best = (0..list.len()).min_by(|a, b| seconds(a).total_cmp(&seconds(b)));
             let best = list.remove(best.unwrap_or(0));
-            [best].into_iter().chain(list).map(|(_, choice)| choice).collect::<Vec<_>>()
+            [best].into_iter().chain(list).map(|one| one.candidate.choice).collect::<Vec<_>>()
         };
         tiled::set_heights(context, module, &chosen);
         Ok(())
+    }
+}
+
+/// A candidate for a height.
+#[derive(Clone)]
+struct WithCode {
+    candidate: Candidate,
+    /// Operations of its kernel.
+    code: i64,
+}
+
+impl WithCode {
+    fn seconds(&self) -> f64 {
+        self.candidate.prediction.seconds
+    }
+}
+
+fn with_code(
+    program: &Program,
+    height: i64,
+    candidates: Vec<Candidate>,
+) -> Result<Vec<WithCode>, Error> {
+    let applies: Vec<_> = program.applies.iter().collect();
+    let code = |candidate: &Candidate| match &candidate.choice.strategy {
+        Some(name) => {
+            let shape = (candidate.per_thread.as_slice(), height);
+            code_size::of_kernel(program, strategies::named(name)?, &applies, shape)
+        }
+        None => Ok(0),
+    };
+    candidates
+        .into_iter()
+        .map(|candidate| Ok(WithCode { code: code(&candidate)?, candidate }))
+        .collect()
+}
+
+/// The fastest candidate of each height. Where their code together is too long, each height has a
+/// share of the limit, by its steps, and the fastest candidate within it. The tallest heights that
+/// have none are left out.
+fn fitting(mut found: BTreeMap<i64, Vec<WithCode>>) -> Vec<WithCode> {
+    loop {
+        let fastest = found.values().filter_map(|candidates| candidates.first());
+        let fits = fastest.map(|one| one.code).sum::<i64>() <= MOST_OF_ALL;
+        let steps: i64 = found.keys().sum();
+        let most = |height: i64| if fits { MOST_OF_ALL } else { MOST_OF_ALL * height / steps };
+        let within = |(height, candidates): (&i64, &Vec<WithCode>)| {
+            candidates.iter().find(|one| one.code <= most(*height)).cloned()
+        };
+        if let Some(list) = found.iter().map(within).collect() {
+            return list;
+        }
+        found.pop_last();
     }
 }
 

@@ -141,6 +141,16 @@ fn rules(program: &Program, strategy: &dyn Strategy, name: &str) -> Result<i64, 
     Ok(operations)
 }
 
+/// Operations of a kernel with some cells per thread and steps.
+pub fn of_kernel(
+    program: &Program,
+    strategy: &dyn Strategy,
+    applies: &[&Apply],
+    (per_thread, steps): (&[i64], i64),
+) -> Result<i64, Error> {
+    Ok(operations(program, strategy, applies, per_thread)?.saturating_mul(steps))
+}
+
 /// Declines kernels of some steps whose code would be too long. The result is its operations.
 pub fn check(
     program: &Program,
@@ -148,7 +158,7 @@ pub fn check(
     applies: &[&Apply],
     (per_thread, steps): (&[i64], i64),
 ) -> Result<i64, Error> {
-    let operations = operations(program, strategy, applies, per_thread)?.saturating_mul(steps);
+    let operations = of_kernel(program, strategy, applies, (per_thread, steps))?;
     if operations <= MOST_OPERATIONS {
         return Ok(operations);
     }

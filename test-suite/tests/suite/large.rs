@@ -2,6 +2,7 @@
 //! Schedules whose code would be too long are declined before the work begins.
 
 use crate::compiles::processor_time;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Instant;
 use stencil_test_suite::Scratch;
@@ -304,14 +305,40 @@ fn code_of_one_kernel_and_of_all_kernels_has_a_limit() {
             assert!(words, "{}", outcome.stderr);
         }
     }
-    // The kernels of 17, 16, 8, 4, 2 and 1 steps, and those of several heights, add up.
-    for (option, heights) in [("--pyramid-height", "17"), ("--heights", "3,5,6,7,8")] {
+    // The kernels of 17, 16, 8, 4, 2 and 1 steps add up.
+    let scratch = Scratch::new();
+    scratch.write("powers.stencil", powers(1, 10));
+    let arguments = ["powers.stencil", "--strategy", "block", "--pyramid-height", "17"];
+    let outcome = scratch.run("stencilc", &arguments);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("the code of all kernels"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("the limit is 300000"), "{}", outcome.stderr);
+}
+
+/// Heights of a plan whose kernels together would have more code than the limit.
+#[test]
+fn several_heights_share_the_limit_of_code() {
+    let heights = |text: &str, options: &[&str]| -> Vec<i64> {
         let scratch = Scratch::new();
-        scratch.write("powers.stencil", powers(1, 10));
-        let arguments = ["powers.stencil", "--strategy", "block", option, heights];
+        scratch.write("tall.stencil", text);
+        let arguments = [&["tall.stencil", "--emit=tiled"], options].concat();
         let outcome = scratch.run("stencilc", &arguments);
-        assert_eq!(outcome.code, Some(1), "{option}");
-        assert!(outcome.stderr.contains("the code of all kernels"), "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("the limit is 300000"), "{}", outcome.stderr);
-    }
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        let steps = outcome.stdout.split("steps = ").skip(1);
+        let number = steps.map(|rest| rest.split([' ', '>', ',']).next().unwrap_or_default());
+        number
+            .filter_map(|number| number.parse().ok())
+            .collect::<BTreeSet<i64>>()
+            .into_iter()
+            .collect()
+    };
+    // The tallest are left out.
+    let tall = heights(&powers(1, 10), &["--strategy", "block", "--heights", "3,5,6,7,8"]);
+    assert_eq!(tall, [1, 2, 3, 4, 5, 6]);
+    // Others get fewer cells per thread.
+    let row = "param N\ngrid G = [0..N-1]\nfield A : i32 on G\nconst field W : i32 on G\n\
+               boundary A = nearest\n\
+               fn f -> A [0..N-1] = W[0] + min(A[-1], min(A[0], A[1]))\nsteps 100\n";
+    let listed = ["-D", "N=40000000", "--heights", "1,2,3,4,6,8,12,16,24,32"];
+    assert_eq!(heights(row, &listed), [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]);
 }
