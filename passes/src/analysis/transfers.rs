@@ -78,20 +78,29 @@ struct Access<'c, 'p> {
     apply: &'p Apply<'c>,
     /// Fields that it reads at computed places, as they were before the launch.
     gathered: BTreeSet<&'c str>,
-    reads: BTreeMap<&'c str, Vec<(&'p Piece<'c>, &'p [i64])>>,
+    reads: Cells<'c, 'p>,
+    /// Reads of values of its own sweep. Where no piece of it covers the cell, that is what the
+    /// field had before.
+    current: Cells<'c, 'p>,
 }
+
+/// Reads of fields: from the points of a piece, at an offset.
+type Cells<'c, 'p> = BTreeMap<&'c str, Vec<(&'p Piece<'c>, &'p [i64])>>;
 
 impl<'c, 'p> Access<'c, 'p> {
     fn of(program: &'p Program<'c>, apply: &'p Apply<'c>) -> Result<Self, Error> {
-        let mut reads = BTreeMap::<_, Vec<_>>::new();
+        let (mut reads, mut current) = (Cells::new(), Cells::new());
         for piece in &apply.pieces {
             for argument in program.arguments(piece.function)? {
-                if let Argument::Read { field, offset } = argument {
-                    reads.entry(*field).or_default().push((piece, offset.as_slice()));
-                }
+                let (cells, field, offset) = match argument {
+                    Argument::Read { field, offset } => (&mut reads, field, offset),
+                    Argument::Current { field, offset } => (&mut current, field, offset),
+                    _ => continue,
+                };
+                cells.entry(*field).or_default().push((piece, offset.as_slice()));
             }
         }
-        Ok(Self { apply, gathered: program.gathered_by(&apply.pieces)?, reads })
+        Ok(Self { apply, gathered: program.gathered_by(&apply.pieces)?, reads, current })
     }
 }
 
@@ -104,15 +113,16 @@ fn overwritten<'c>(
 ) -> Result<(Defined, Vec<bool>), Error> {
     let field = program.field(name)?;
     let (mut defined, mut reads) = (Defined::Pieces(Vec::new()), Vec::new());
-    for Access { apply, gathered, reads: cells } in accesses {
-        let mut cells = cells.get(name).into_iter().flatten();
-        reads.push(
-            !gathered.contains(name)
-                && cells.all(|(piece, offset)| defined.holds_read(program, piece, field, offset)),
-        );
+    for Access { apply, gathered, reads: old, current } in accesses {
+        let held = |defined: &Defined, cells: &Cells| {
+            let mut cells = cells.get(name).into_iter().flatten();
+            cells.all(|(piece, offset)| defined.holds_read(program, piece, field, offset))
+        };
+        let old = !gathered.contains(name) && held(&defined, old);
         if apply.updates.contains(&name) {
             defined = defined.and(program, program.grid_of(name)?, &apply.pieces);
         }
+        reads.push(old && held(&defined, current));
     }
     Ok((defined, reads))
 }
