@@ -202,8 +202,10 @@ impl<'c> Strips<'c, '_> {
     ) -> Result<(), Error> {
         let times = i64::try_from(results.len()).unwrap_or(1);
         let slot = builder.add(self.kept_slot(builder, tile.time)?, start)?;
-        let repeated = builder.index(self.stored_at_once()?)?;
-        let begins = builder.compare(Compare::Lt, slot, repeated)?;
+        let at_once = self.stored_at_once()?;
+        let begins = builder.compare(Compare::Lt, slot, builder.index(at_once)?)?;
+        // Times may come one by one: each of the first slots is repeated when it comes.
+        let repeated = usize::try_from(at_once.min(times)).ok().filter(|_| at_once > 1);
         let outputs = self.apply.outputs.iter().zip(&self.results).enumerate();
         // A temp field that nobody reads later is not stored.
         let stored = outputs.filter(|(_, ((field, _), _))| self.targets.contains_key(field));
@@ -217,10 +219,7 @@ impl<'c> Strips<'c, '_> {
                 let row = builder.index(row)?;
                 let place = [tile.strip, row, self.lane, slot];
                 lanes::store(builder, &values, *buffer, &place, vector)?;
-                let repeated = self.stored_at_once()?.min(times);
-                let Some(repeated) = usize::try_from(repeated).ok().filter(|_| repeated > 1) else {
-                    continue;
-                };
+                let Some(repeated) = repeated else { continue };
                 let values = values.get(..repeated).unwrap_or_default();
                 let vector = lanes::vector_length(first.r#type(), repeated as i64);
                 builder.when(begins, |builder| {
