@@ -44,9 +44,9 @@ pub(crate) fn execute(
             "there are no object files and C functions for {arch}, a GPU of AMD's; take asm or llvm"
         )));
     }
-    let mut kept: Vec<Level> = places.iter().map(|(emit, _)| emit.level()).collect();
+    let mut kept: Vec<Level> = places.iter().map(|(emit, _)| emit.level(processor)).collect();
     if reported || c_stem.is_some() {
-        kept.extend([Level::Plan, if processor { Level::Asm } else { Level::Ptx }]);
+        kept.extend([Level::Plan, if processor { Level::Llvm } else { Level::Ptx }]);
     }
     let compiled = compile(common, &session, &source, &kept, cancel)?;
     let report = reported.then(|| session.report(&source, &compiled)).transpose()?;
@@ -67,7 +67,7 @@ pub(crate) fn execute(
             (Emit::Object, Some(object)) => {
                 outputs.add(place, Box::new(|file| file.write_all(object.bytes())));
             }
-            _ => outputs.add_text(place, compiled.text(emit.level()).unwrap_or_default()),
+            _ => outputs.add_text(place, compiled.text(emit.level(processor)).unwrap_or_default()),
         }
     }
     if let (Some(stem), Some([header, c])) = (c_stem, &c_places)

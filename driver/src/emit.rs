@@ -16,11 +16,13 @@ pub(crate) enum Emit {
 }
 
 impl Emit {
-    /// The level that it is made from.
-    pub(crate) fn level(self) -> Level {
+    /// The level that it is made from, or beside. Assembly of a processor takes as long again as its
+    /// object file.
+    pub(crate) fn level(self, processor: bool) -> Level {
         match self {
             Self::Level(level) => level,
             Self::C => Level::Plan,
+            Self::Object if processor => Level::Llvm,
             Self::Object => Level::Asm,
         }
     }
