@@ -16,8 +16,8 @@ pub(crate) enum Emit {
 }
 
 impl Emit {
-    /// The level that it is made from, or beside. Assembly of a processor takes as long again as its
-    /// object file.
+    /// The level that it is made from, or beside. Assembly of a processor takes as long again as
+    /// its object file.
     pub(crate) fn level(self, processor: bool) -> Level {
         match self {
             Self::Level(level) => level,
