@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// within it.
 const REPEAT_WINDOW: Duration = Duration::from_millis(100);
 
-/// The signals that end a process and reach it from outside. SIGPIPE is not among them: Rust
-/// ignores it, and the write fails.
+/// The signals that people, shells and schedulers end a process with. SIGPIPE is not among them:
+/// Rust ignores it, and the write fails.
 const ENDS: [i32; 11] = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
     SIGABRT,

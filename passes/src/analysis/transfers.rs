@@ -40,7 +40,7 @@ pub fn of<'c>(
             if program.field(field)?.role != Role::Temp
                 || reduced.contains(field)
                 || outlives(program, &launches, field)?
-                || read_in_sweep(program, accesses, field)?
+                || accesses.iter().any(|access| access.current.contains_key(field))
             {
                 stored.insert(*field);
             }
@@ -59,18 +59,6 @@ pub fn of<'c>(
         all.push(Transfers { fresh, stored });
     }
     Ok(all)
-}
-
-/// Whether some apply reads values of a field that it wrote in the same sweep.
-fn read_in_sweep(program: &Program, accesses: &[Access], name: &str) -> Result<bool, Error> {
-    for piece in accesses.iter().flat_map(|access| &access.apply.pieces) {
-        for argument in program.arguments(piece.function)? {
-            if matches!(argument, Argument::Current { field, .. } if *field == name) {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
 }
 
 /// An apply with the reads of its pieces, by field.

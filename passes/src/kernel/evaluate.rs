@@ -10,7 +10,7 @@ use super::boundary::{self, Edges};
 use super::scope::Scope;
 use melior::ir::Type;
 use stencil_dialects::builder::{Builder, Compare};
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Piece};
 use stencil_dialects::tiled::{Apply, Halo};
@@ -222,7 +222,11 @@ impl<'c> Scope<'c, '_> {
         at: &At<'c, '_>,
         (name, offset): (&str, &[i64]),
     ) -> Result<Val<'c>, Error> {
-        let fetch = at.current.ok_or_else(|| Error::internal("no value of the same sweep"))?;
+        let fetch = at.current.ok_or_else(|| {
+            let message = "the strategy of the kernel computes all points at once, and the \
+                           function reads values of its own sweep; use strip, wavefront or rows";
+            Error::declined(Decline::Sweep, message).at(mlir::place(builder.location))
+        })?;
         let field = self.program.field(name)?;
         let distances: Vec<_> = offset.iter().map(|cells| Distance::Constant(*cells)).collect();
         if field.boundary.is_none() {

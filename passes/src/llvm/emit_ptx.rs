@@ -23,8 +23,10 @@ use melior::ir::Module;
 use std::ffi::CString;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
+use stencil_dialects::stencil::{Boundary, Program};
 use stencil_runtime::bounded_read;
 
 /// Bytes of a thread's stack: what a main thread has.
@@ -170,7 +172,8 @@ const LIBDEVICE: &[(&str, &str)] = &[
 ];
 
 /// Tells before a long compile what [`emit`] would tell after it: the first math function of a
-/// module, at any level before NVVM, that needs a libdevice which is not there.
+/// module, at any level before NVVM, that needs a libdevice which is not there. Boundary rules are
+/// left to [`emit`]: no read may leave the grid.
 pub fn check_libdevice(module: &Module, libdevice: Option<&Path>) -> Result<(), Error> {
     let missing = match libdevice.map(|path| (path, std::fs::metadata(path))) {
         Some((_, Ok(_))) => return Ok(()),
@@ -181,9 +184,15 @@ pub fn check_libdevice(module: &Module, libdevice: Option<&Path>) -> Result<(), 
         let name = mlir::name(op);
         LIBDEVICE.iter().find(|(operation, _)| *operation == name).map(|(_, function)| *function)
     };
-    let Some(name) = mlir::walk(module.as_operation()).into_iter().find_map(function) else {
-        return Ok(());
+    let fields = Program::read(module).map(|program| program.fields).unwrap_or_default();
+    let is_rule = |op: &Op| {
+        let name = mlir::attribute(*op, "sym_name").and_then(attribute::as_string);
+        let rule = name.map(Boundary::Value);
+        rule.is_some() && fields.iter().any(|field| field.boundary == rule)
     };
+    let all = mlir::operations(mlir::body(module)).into_iter();
+    let own = all.filter(|op| !is_rule(op));
+    let Some(name) = own.flat_map(mlir::walk).find_map(function) else { return Ok(()) };
     Err(missing.map_or_else(|| not_found(name), |(path, error)| unreadable(path, &error)))
 }
 

@@ -39,6 +39,10 @@ const REFLECTION: i64 = 60;
 /// compared and selected.
 const FOUND_CELL: i64 = 4;
 
+/// The most cells that a boundary rule may find where cells stay in registers: strategies decline
+/// more, and say why.
+pub const MOST_FOUND: i64 = 8192;
+
 /// Operations of an apply's loops, barriers and versions.
 const APPLY: i64 = 800;
 
@@ -126,9 +130,10 @@ fn rules(program: &Program, strategy: &dyn Strategy, name: &str) -> Result<i64, 
         let each = if rule == Boundary::Reflect { REFLECTION } else { RULE };
         operations = operations.saturating_add(count(crossed) * each);
         if strategy.keeps_cells() && crossed > 0 {
-            let cells = Halo::of_read(field, offset).extents(&vec![1; offset.len()]);
-            operations =
-                operations.saturating_add(cells.into_iter().fold(FOUND_CELL, i64::saturating_mul));
+            let extents = Halo::of_read(field, offset).extents(&vec![1; offset.len()]);
+            let cells = extents.into_iter().fold(1, i64::saturating_mul);
+            let found = Some(cells).filter(|cells| *cells <= MOST_FOUND).unwrap_or(0);
+            operations = operations.saturating_add(found * FOUND_CELL);
         }
         if let Boundary::Value(function) = rule
             && crossed > 0

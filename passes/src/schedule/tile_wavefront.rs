@@ -27,6 +27,7 @@
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice::{self, PER_THREAD, STRATEGY, TILE};
+use crate::schedule::code_size;
 use crate::schedule::launch_groups::{self, Group};
 use crate::schedule::strategy::{Shape, Strategy};
 use crate::schedule::{regions, tile_kernel};
@@ -149,7 +150,16 @@ fn shape<'c>(
     let mut declined = None;
     for strategy in strategies::sweeping(subject, choice.strategy.as_deref(), groups)? {
         let shape = strategies::for_rank(strategy.name(), rank)
-            .and_then(|strategy| strategy.shape(subject, group));
+            .and_then(|strategy| strategy.shape(subject, group))
+            .and_then(|shape| {
+                code_size::check(
+                    subject.program,
+                    strategy,
+                    &group.applies,
+                    (&shape.per_thread, 1),
+                )?;
+                Ok(shape)
+            });
         match shape {
             Ok(shape) => return Ok((strategy, shape)),
             Err(error) if error.is_decline() => declined = Some(error),

@@ -83,6 +83,7 @@ refused! {
     candidates_of_a_wavefront: "stencilc sor2d.stencil --candidates 3 --emit=ptx,plan -o x";
     records_in_a_plan: "stencil-bench plan.json --json ./plan.json";
     records_in_code: "stencil-bench plan.json --reference plan.json --tune plan.ptx";
+    records_in_an_expected_result: "stencil-bench plan.json --json old.npy --expect A=old.npy";
     records_to_standard_output: "stencil-bench plan.json --json -";
     candidates_to_standard_output: "stencilc heat2d.stencil --candidates 3 -o -";
     levels_to_standard_output: "stencilc heat2d.stencil --emit=ptx,plan -o -";

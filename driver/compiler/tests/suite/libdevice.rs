@@ -5,7 +5,8 @@ use stencil_compiler::{Choice, Config, Control, Level, Options, Progress, Sessio
 /// The passes that run on a program without libdevice until it fails, or `None` if it compiles.
 fn passes_without_libdevice(of: &str, value: &str) -> Option<Vec<String>> {
     let text = format!(
-        "param N\ngrid G = [0..N-1]\nfield A : {of} on G\nfn f -> A [0..N-1] = {value}\nsteps 4\n"
+        "param N\ngrid G = [0..N-1]\nfield A : {of} on G\nboundary A = sin(nearest)\n\
+         fn f -> A [1..N-2] = {value}\nsteps 4\n"
     );
     let choice = Choice { strategy: Some("naive".to_owned()), ..Choice::default() };
     let config = Config { choice, ..Config::default() };
@@ -45,6 +46,8 @@ fn a_missing_libdevice_is_told_before_the_schedule_is_chosen() {
         "sqrt(A[0]) + rsqrt(A[0]) + abs(A[0]) + floor(A[0]) + ceil(A[0]) + fma(A[0], 2.0, 3.0)",
         "min(A[0], 2.0) + max(A[0], 1.0) + sign(A[0])",
         "A[0] + exp(2.0)",
+        // No read leaves the grid, so the boundary rule has no code.
+        "A[-1] + A[1]",
         "if 1.0 > 2.0 then exp(A[0]) else A[0]",
     ] {
         assert_eq!(passes_without_libdevice("f32", value), None, "{value}");

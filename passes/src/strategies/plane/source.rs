@@ -17,6 +17,8 @@ use stencil_dialects::stencil::{Boundary, Field};
 pub struct Source<'c, 'p> {
     frame: &'p Frame<'c, 'p>,
     field: &'p Field<'c>,
+    /// Its boundary rule, if a read may leave the grid.
+    boundary: Option<Boundary<'c>>,
     /// Cells of a segment.
     width: i64,
     /// Cells of an access.
@@ -52,13 +54,16 @@ impl<'c, 'p> Source<'c, 'p> {
     ) -> Result<Self, Error> {
         let (scope, builder) = (&frame.scope, &frame.builder);
         let grid = scope.program.grid_of(field)?;
+        let field = scope.program.field(field)?;
         let edges =
             (0..reach.len()).map(|dimension| Edges::of_grid(scope, builder, grid, dimension));
         Ok(Self {
             frame,
-            field: scope.program.field(field)?,
+            field,
+            // Reads of the point alone need no rule.
+            boundary: field.boundary.filter(|_| reach.iter().any(|cells| *cells != 0)),
             width,
-            vector: lanes::aligned_cells(scope, field, width)?,
+            vector: lanes::aligned_cells(scope, field.name, width)?,
             step,
             reach: reach.to_vec(),
             edges: edges.collect::<Result<_, _>>()?,
@@ -86,7 +91,7 @@ impl<'c, 'p> Source<'c, 'p> {
         let access = usize::try_from(self.vector).unwrap_or(1).max(1);
         let mut inside = Vec::new();
         for (number, column) in columns.iter().enumerate() {
-            if self.field.boundary.is_some() {
+            if self.boundary.is_some() {
                 inside.push(self.mapped(builder, last, *column, 1)?);
             } else {
                 // Cells of an access lie all inside or all outside.
@@ -99,7 +104,7 @@ impl<'c, 'p> Source<'c, 'p> {
         let (mut straight, mut outside) = (None, Vec::new());
         if let (Some(edges), Some(first), Some(end)) =
             (self.edges.get(last), columns.first(), columns.last())
-            && self.field.boundary.is_some()
+            && self.boundary.is_some()
         {
             let ends = [
                 builder.compare(Compare::Ge, *first, edges.first())?,
@@ -107,7 +112,7 @@ impl<'c, 'p> Source<'c, 'p> {
             ];
             straight = builder.all(&ends)?;
         }
-        if let Some(Boundary::Value(_)) = self.field.boundary {
+        if let Some(Boundary::Value(_)) = self.boundary {
             let beside = row.map(|row| self.outside(builder, 1, row)).transpose()?;
             for column in &columns {
                 let beyond = self.outside(builder, last, *column)?;
@@ -141,7 +146,7 @@ impl<'c, 'p> Source<'c, 'p> {
                 types.iter().map(|ty| builder.zero(*ty)).collect()
             })?,
         };
-        let Some(Boundary::Value(function)) = self.field.boundary else { return Ok(nearest) };
+        let Some(Boundary::Value(function)) = self.boundary else { return Ok(nearest) };
         let beyond = self.outside(builder, 0, plane)?;
         let mut outside = Vec::new();
         for cell in &segment.outside {
@@ -208,7 +213,7 @@ impl<'c, 'p> Source<'c, 'p> {
         else {
             return Err(Error::internal("a coordinate beyond the rank"));
         };
-        match self.field.boundary {
+        match self.boundary {
             Some(Boundary::Periodic) => edges.repeated(builder, at),
             // Cells that no point reads may lie farther off than a read.
             Some(Boundary::Reflect) => edges.nearest(builder, edges.mirrored(builder, at, *reach)?),

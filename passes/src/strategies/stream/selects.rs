@@ -1,6 +1,7 @@
 //! Cells among which a lane's reads select by boundary rules.
 
 use crate::analysis::footprint;
+use crate::schedule::code_size::MOST_FOUND;
 use melior::ir::operation::OperationLike;
 use stencil_dialects::error::{Decline, Error, Place};
 use stencil_dialects::mlir::{self, Op};
@@ -9,7 +10,7 @@ use stencil_dialects::stencil::{Piece, Program};
 /// The most cells that boundary rules may send a lane's reads to. Beyond this limit, MLIR and LLVM
 /// take minutes for a kernel, which would spill. The tile graph lists each cell, so the limit is
 /// looked at before a graph is made.
-pub const MOST: i64 = 8192;
+pub const MOST: i64 = MOST_FOUND;
 
 /// The most cells of a lane in a plane: no kernel holds more in registers, and the tile graph lists
 /// each.

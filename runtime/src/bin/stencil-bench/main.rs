@@ -121,10 +121,15 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         state = State::ask(&device.uuid).or(state);
     }
     let mut words = shown(&results, state.as_ref());
-    if let Some(path) = &options.tune {
-        words += &remember(&mut schedules, tune(&results, &device.name)?, path)?;
+    // What one of the three outputs lacks, the others have.
+    let tuned = options.tune.as_deref().map(|path| {
+        let best = tune(&results, &device.name)?;
+        remember(&mut schedules, best, path)
+    });
+    if let Some(Ok(sentence)) = &tuned {
+        words += sentence;
     }
-    if let Some(path) = &options.json {
+    let written = options.json.as_deref().map(|path| {
         let record = Measurements {
             date: report::now(),
             version: env!("CARGO_PKG_VERSION"),
@@ -134,10 +139,11 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
             results: &results,
             failures: &failures,
         };
-        record.write(path).map_err(|e| format!("can't write {}: {e}", path.display()))?;
-    }
-    // Last, so that a standard output that can't be written loses no result.
+        record.write(path).map_err(|e| format!("can't write {}: {e}", path.display()))
+    });
     print(words.as_bytes())?;
+    written.transpose()?;
+    tuned.transpose()?;
     let passed = |result: &Measurement| result.check.as_ref().is_none_or(|check| check.passed);
     Ok(failures.is_empty() && results.iter().all(passed))
 }
@@ -153,7 +159,8 @@ fn check_places<'l>(
         Source::File(path) => Some(path.as_path()),
         Source::Random(_) | Source::Zeros => None,
     });
-    let inputs: Vec<&Path> = plans.flat_map(Loaded::files).chain(data).collect();
+    let wanted = options.expect.iter().map(|(_, path)| path.as_path());
+    let inputs: Vec<&Path> = plans.flat_map(Loaded::files).chain(data).chain(wanted).collect();
     check_distinct(&outputs, &inputs)?;
     for output in outputs {
         if output == Path::new("-") {
