@@ -224,7 +224,7 @@ impl<'c> Scope<'c, '_> {
     ) -> Result<Val<'c>, Error> {
         let fetch = at.current.ok_or_else(|| {
             let message = "the strategy of the kernel computes all points at once, and the \
-                           function reads values of its own sweep; use strip, wavefront or rows";
+                           function reads values of its own sweep; take a strategy for sweeps";
             Error::declined(Decline::Sweep, message).at(mlir::place(builder.location))
         })?;
         let field = self.program.field(name)?;

@@ -80,9 +80,9 @@ module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
   func.func private @f(%c: f32 {stencil.current = @A, stencil.offset = array<i64: -1>}) -> f32 {
     return %c : f32
   }
-  // expected-error @+1 {{the strategy of the kernel computes all points at once, and the function reads values of its own sweep; use strip, wavefront or rows}}
   func.func @k() attributes {tiled.strategy = "naive", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     %a = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{the strategy of the kernel computes all points at once, and the function reads values of its own sweep; take a strategy for sweeps}}
     %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<() -> (1)>, upper = affine_map<() -> (9)>}],
                             step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
     "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()

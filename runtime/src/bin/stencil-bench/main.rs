@@ -17,7 +17,7 @@ use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use stencil_runtime::cuda::Cuda;
+use stencil_runtime::cuda::{Cuda, DeviceFacts};
 use stencil_runtime::input::Source;
 use stencil_runtime::message::shortened;
 use stencil_runtime::standard_output::{self, print};
@@ -93,16 +93,7 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     let cuda = Cuda::open(options.device)?;
     let copy_bandwidth = cuda.copy_bandwidth()?;
     let device = cuda.facts();
-    let line = format!(
-        "{} ({}, {} multiprocessors, up to {:.0} MHz), CUDA {}; copy {:.2} TB/s\n",
-        device.name,
-        device.architecture,
-        device.multiprocessors,
-        device.max_clock_mhz,
-        device.cuda,
-        copy_bandwidth * 1e-12
-    );
-    print(line.as_bytes())?;
+    print(headline(device, copy_bandwidth).as_bytes())?;
 
     let mut results = Vec::new();
     let mut failures = Vec::new();
@@ -146,6 +137,19 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     tuned.transpose()?;
     let passed = |result: &Measurement| result.check.as_ref().is_none_or(|check| check.passed);
     Ok(failures.is_empty() && results.iter().all(passed))
+}
+
+/// The device of the measurements.
+fn headline(device: &DeviceFacts, copy_bandwidth: f64) -> String {
+    format!(
+        "{} ({}, {} multiprocessors, up to {:.0} MHz), CUDA {}; copy {:.2} TB/s\n",
+        device.name,
+        device.architecture,
+        device.multiprocessors,
+        device.max_clock_mhz,
+        device.cuda,
+        copy_bandwidth * 1e-12
+    )
 }
 
 /// Refuses outputs that are inputs or one file, and places that can't be written, before a run.
