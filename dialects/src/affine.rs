@@ -168,8 +168,8 @@ impl Linear {
     }
 }
 
-/// Values that are known not to be negative. One that is never negative proves nothing, and is not
-/// kept. Of values with the same coefficients, the smallest implies the others, and is kept alone.
+/// Values that are known not to be negative. One that is never negative proves nothing and is not
+/// kept. Of values with the same coefficients only the smallest is kept: it implies the others.
 #[derive(Clone, Debug, Default)]
 pub struct Facts(Vec<Linear>);
 

@@ -1,4 +1,4 @@
-//! What the translation from the `llvm` dialect to LLVM IR takes.
+//! The translation of the `llvm` dialect to LLVM IR, without attributes that LLVM does not know.
 
 use super::{self as mlir, Op};
 use melior::Context;

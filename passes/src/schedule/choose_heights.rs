@@ -8,8 +8,8 @@
 //! Needs: a verified stencil program. Guarantees: the module has a list of schedules for
 //! `tile-overlapped`, the one that is predicted to be fastest first. The heights that are powers of
 //! two below another one of the list are in it too: their kernels take the steps left over. A
-//! height that every candidate declines is left out, with those that need it. So are the tallest,
-//! where the code of all kernels together would be too long.
+//! height that every candidate declines is left out, with those that need it. The tallest heights
+//! are left out too where the code of all kernels together would be too long.
 //!
 //! ```text
 //! module @heat attributes {tiled.heights = [

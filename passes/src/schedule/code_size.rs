@@ -229,7 +229,7 @@ fn integer_reads(program: &Program, name: &str) -> Result<i64, Error> {
 }
 
 /// How much an operation adds to the time of a compile: its instructions, visited once for each
-/// region around them. So many regions lie around its function.
+/// region around them. `regions` counts those around its function.
 fn cost(op: &Op, mut regions: i64) -> i64 {
     let mut around = op.parent_operation();
     while let Some(parent) = around.filter(|parent| mlir::name(*parent).starts_with("scf.")) {

@@ -112,7 +112,7 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         state = State::ask(&device.uuid).or(state);
     }
     let mut words = shown(&results, state.as_ref());
-    // What one of the three outputs lacks, the others have.
+    // A failure of one output loses none of the others.
     let tuned = options.tune.as_deref().map(|path| {
         let best = tune(&results, &device.name)?;
         remember(&mut schedules, best, path)
