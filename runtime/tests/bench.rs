@@ -133,6 +133,13 @@ fn wrong_options_are_told() {
     let plan = data("smear.plan.json");
     let plan = plan.to_str().unwrap();
     assert_told(&[
+        (vec![plan, "-D", "N=9", "-D", "N=8"], "error: -D N=... is given twice\n"),
+        (vec![plan, "--in", "A=zeros", "--in", "A=zeros"], "error: --in A=... is given twice\n"),
+        (
+            vec![plan, "-D", "N=9", "--tolerance", "inf"],
+            "error: invalid value 'inf' for '--tolerance <REL>': a finite number from 0 is \
+            wanted\n",
+        ),
         (
             vec![plan, "-D", "N"],
             "error: invalid value 'N' for '--size <NAME=SIZE>': `N` is not of \

@@ -95,8 +95,8 @@ pub fn range(text: &str) -> Result<(f64, f64), String> {
 /// A relative error.
 pub fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(value) if value >= 0.0 => Ok(value),
-        _ => Err("expected a number of at least 0".to_owned()),
+        Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
+        _ => Err("expected a finite number of at least 0".to_owned()),
     }
 }
 

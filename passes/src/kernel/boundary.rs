@@ -1,6 +1,7 @@
 //! Boundary rules: the coordinate inside the grid that one outside stands for.
 
 use super::scope::Scope;
+use crate::analysis::crossed::Crossed;
 use melior::ir::{AffineMap, ValueLike};
 use stencil_dialects::affine::Linear;
 use stencil_dialects::builder::{Builder, Compare};
@@ -12,8 +13,7 @@ use stencil_dialects::stencil::{Field, Grid, Piece};
 pub struct Edges<'c> {
     first: Val<'c>,
     last: Val<'c>,
-    below: bool,
-    above: bool,
+    crossed: Crossed,
     /// Cells between first and last, where they are known.
     length: Option<i64>,
 }
@@ -33,21 +33,10 @@ impl<'c> Edges<'c> {
             let bound = scope.bounds(builder, map)?.get(dimension).copied();
             bound.ok_or_else(|| Error::internal("a bound beyond the rank"))
         };
-        let linear = |map| Linear::of_map(map)?.get(dimension).cloned();
-        // Where it can't be told, the read is taken to leave the grid.
-        let stays = |from: AffineMap<'c>, to: AffineMap<'c>, offset: i64| {
-            let room = linear(to).zip(linear(from)).and_then(|(to, from)| to.minus(&from));
-            room.is_some_and(|room| {
-                let room =
-                    room.constant.checked_sub(offset).map(|constant| Linear { constant, ..room });
-                room.is_some_and(|room| room.is_never_negative())
-            })
-        };
         Ok(Self {
             first: edge(grid.lower)?,
             last: edge(grid.upper)?,
-            below: !stays(grid.lower, piece.lower, -offset),
-            above: !stays(piece.upper, grid.upper, offset),
+            crossed: Crossed::of(piece, grid, dimension, offset),
             length: length(grid, dimension),
         })
     }
@@ -64,7 +53,8 @@ impl<'c> Edges<'c> {
             bound.ok_or_else(|| Error::internal("a bound beyond the rank"))
         };
         let (first, last) = (edge(grid.lower)?, edge(grid.upper)?);
-        Ok(Self { first, last, below: true, above: true, length: length(grid, dimension) })
+        let crossed = Crossed { below: true, above: true };
+        Ok(Self { first, last, crossed, length: length(grid, dimension) })
     }
 
     /// The grid's first coordinate.
@@ -79,16 +69,16 @@ impl<'c> Edges<'c> {
 
     /// Whether reads may leave the grid.
     pub fn crossed(&self) -> bool {
-        self.below || self.above
+        self.crossed.any()
     }
 
     /// Conditions of which one holds where a coordinate lies outside.
     pub fn outside(&self, builder: &Builder<'c>, at: Val<'c>) -> Result<Vec<Val<'c>>, Error> {
         let mut conditions = Vec::new();
-        if self.below {
+        if self.crossed.below {
             conditions.push(builder.compare(Compare::Lt, at, self.first)?);
         }
-        if self.above {
+        if self.crossed.above {
             conditions.push(builder.compare(Compare::Gt, at, self.last)?);
         }
         Ok(conditions)
@@ -96,10 +86,10 @@ impl<'c> Edges<'c> {
 
     /// The nearest coordinate inside.
     pub fn nearest(&self, builder: &Builder<'c>, mut at: Val<'c>) -> Result<Val<'c>, Error> {
-        if self.above {
+        if self.crossed.above {
             at = builder.binary("arith.minsi", at, self.last)?;
         }
-        if self.below {
+        if self.crossed.below {
             at = builder.binary("arith.maxsi", at, self.first)?;
         }
         Ok(at)
@@ -136,11 +126,11 @@ impl<'c> Edges<'c> {
         if self.length.is_some_and(|length| offset.saturating_abs() <= length) {
             // One bounce is enough.
             let mut at = at;
-            if self.below {
+            if self.crossed.below {
                 at = builder
                     .add(self.first, magnitude(builder, minus(builder, at, self.first)?)?)?;
             }
-            if self.above {
+            if self.crossed.above {
                 at =
                     minus(builder, self.last, magnitude(builder, minus(builder, self.last, at)?)?)?;
             }

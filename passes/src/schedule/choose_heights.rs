@@ -149,7 +149,7 @@ fn with_code(
             let shape = (candidate.per_thread.as_slice(), height);
             code_size::of_kernel(program, strategies::named(name)?, &applies, shape)
         }
-        None => Ok(0),
+        None => Err(Error::internal("a candidate without a strategy")),
     };
     candidates
         .into_iter()
@@ -157,19 +157,23 @@ fn with_code(
         .collect()
 }
 
-/// The fastest candidate of each height. Where their code together is too long, each height has a
-/// share of the limit, by its steps, and the fastest candidate within it. The tallest heights that
-/// have none are left out.
+/// A candidate of each height, whose code together is within the limit. The tallest heights have
+/// their fastest candidate first, and the others have what room is left. Heights that have no room
+/// are left out, the tallest first.
 fn fitting(mut found: BTreeMap<i64, Vec<WithCode>>) -> Vec<WithCode> {
+    let least = |candidates: &Vec<WithCode>| candidates.iter().map(|one| one.code).min();
     loop {
-        let fastest = found.values().filter_map(|candidates| candidates.first());
-        let fits = fastest.map(|one| one.code).sum::<i64>() <= MOST_OF_ALL;
-        let steps: i64 = found.keys().sum();
-        let most = |height: i64| if fits { MOST_OF_ALL } else { MOST_OF_ALL * height / steps };
-        let within = |(height, candidates): (&i64, &Vec<WithCode>)| {
-            candidates.iter().find(|one| one.code <= most(*height)).cloned()
-        };
-        if let Some(list) = found.iter().map(within).collect() {
+        let shortest: i64 = found.values().filter_map(least).sum();
+        if shortest <= MOST_OF_ALL {
+            let mut room = MOST_OF_ALL - shortest;
+            let list = found.values().rev().filter_map(|candidates| {
+                let least = least(candidates)?;
+                let fastest = candidates.iter().find(|one| one.code - least <= room)?;
+                room -= fastest.code - least;
+                Some(fastest.clone())
+            });
+            let mut list: Vec<_> = list.collect();
+            list.reverse();
             return list;
         }
         found.pop_last();

@@ -225,6 +225,9 @@ impl Search<'_> {
     ) -> Result<Option<f64>, ExecuteError> {
         let Some((height, one)) = heights.get(place) else { return Ok(None) };
         let mut seconds = None;
+        // Short runs have few steps for each height, which then has few launches.
+        let waiting = heights.len().saturating_sub(self.chosen.measured.len()).max(1);
+        let share = self.budget / waiting as i64 / ROUNDS as i64;
         // The first launches of a kernel are slower, and tell how many are enough.
         let mut launches = 2;
         for round in 0..=ROUNDS {
@@ -238,6 +241,7 @@ impl Search<'_> {
             seconds =
                 Some(seconds.filter(|_| round > 1).map_or(step, |least: f64| least.min(step)));
             launches = ((ENOUGH / each.max(1e-9)).ceil() as i64).clamp(OVERLAPPING, MOST_LAUNCHES);
+            launches = launches.min(share / height).max(1);
         }
         if let Some(seconds) = seconds {
             self.chosen.measured.push((*height, seconds));

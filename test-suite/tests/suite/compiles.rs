@@ -2,7 +2,8 @@
 //! accepts without spills. Some compiles are timed.
 
 use std::process::Command;
-use stencil_test_suite::{Scratch, files, root, tool};
+use stencil_test_suite::timing::slower;
+use stencil_test_suite::{Scratch, files, root};
 
 /// ptxas: that of the environment, or of the project's own tools.
 pub fn ptxas() -> Command {
@@ -137,25 +138,6 @@ fn all_nests() {
     }
 }
 
-/// Seconds of processor time that a tool takes; waiting for other processes does not count.
-pub fn processor_time(scratch: &Scratch, name: &str, arguments: &[&str]) -> f64 {
-    // `times` prints the shell's own times in its first line, those of what it ran in its second.
-    let script = "\"$0\" \"$@\" && times";
-    let mut shell = Command::new("sh");
-    shell.args(["-c", script]).arg(tool(name)).args(arguments).current_dir(scratch.path());
-    let output = shell.output().expect("a shell");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let children = text.lines().nth(1).unwrap_or_else(|| panic!("{name} {arguments:?} failed"));
-    let seconds = |word: &str| {
-        let (minutes, rest) = word.split_once('m')?;
-        Some(minutes.parse::<f64>().ok()? * 60.0 + rest.trim_end_matches('s').parse::<f64>().ok()?)
-    };
-    children
-        .split_whitespace()
-        .map(|word| seconds(word).unwrap_or_else(|| panic!("{children}")))
-        .sum()
-}
-
 #[test]
 fn compiles_are_quick() {
     let scratch = Scratch::new();
@@ -171,7 +153,8 @@ fn compiles_are_quick() {
         // Alone they take up to 0.2 and 1.5 s, beside processes that share the caches up to 0.3 and
         // 1.9 s.
         for (arguments, limit) in [(named, 0.8), (chosen, 3.0)] {
-            let mut runs = (0..5).map(|_| processor_time(&scratch, "stencilc", arguments));
+            let limit = limit * slower();
+            let mut runs = (0..5).map(|_| scratch.processor_time("stencilc", arguments));
             let quick = runs.any(|seconds| seconds > 0.0 && seconds < limit);
             assert!(quick, "{arguments:?}: over {limit} s five times");
         }

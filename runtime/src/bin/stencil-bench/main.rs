@@ -66,6 +66,7 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         print(page.as_bytes())?;
         return Ok(true);
     }
+    options.check()?;
     if options.ptx.is_some() && options.plans.len() > 1 {
         return Err("--ptx names the code of one plan, but several plans are given".into());
     }

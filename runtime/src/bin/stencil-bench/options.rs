@@ -1,6 +1,7 @@
 //! The command line of `stencil-bench`.
 
 use clap::{CommandFactory, Parser};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use stencil_runtime::cuda::GraphSettings;
@@ -120,6 +121,15 @@ pub struct Options {
 }
 
 impl Options {
+    /// Refuses a name that an option gives two values.
+    pub fn check(&self) -> Result<(), String> {
+        once("-D", &self.define)?;
+        once("--set", &self.set)?;
+        once("--choose", &self.choose)?;
+        once("--in", &self.inputs)?;
+        once("--expect", &self.expect)
+    }
+
     /// The text that was asked for instead of a run.
     pub fn page(&self) -> io::Result<Option<String>> {
         let mut command = Options::command();
@@ -135,10 +145,18 @@ impl Options {
     }
 }
 
+fn once<T>(option: &str, given: &[(String, T)]) -> Result<(), String> {
+    let mut names = BTreeSet::new();
+    match given.iter().find(|(name, _)| !names.insert(name)) {
+        Some((name, _)) => Err(format!("{option} {name}=... is given twice")),
+        None => Ok(()),
+    }
+}
+
 fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(value) if value >= 0.0 => Ok(value),
-        _ => Err("a number from 0 is wanted".to_string()),
+        Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
+        _ => Err("a finite number from 0 is wanted".to_string()),
     }
 }
 
