@@ -73,24 +73,36 @@ struct Parameter {
     /// In C.
     c_name: String,
     kind: Kind,
+    /// What a caller wants to know beside its type; may be empty.
+    about: String,
 }
 
 struct Parts {
     /// What the names of functions begin with.
     prefix: String,
     parameters: Vec<Parameter>,
+    /// The sizes that the compile has fixed, as text.
+    sizes: String,
 }
 
 impl Parts {
     fn of(name: &str, plan: &Plan) -> Self {
-        let mut wanted: Vec<(&str, Kind)> =
-            plan.params.iter().map(|name| (name.as_str(), Kind::Size)).collect();
-        let scalars = plan.scalars.iter();
-        wanted.extend(scalars.map(|scalar| (scalar.name.as_str(), Kind::Scalar(scalar.element))));
-        wanted
-            .extend(plan.fields.iter().filter_map(|field| Some((&*field.name, of_field(field)?))));
+        let sizes = plan.params.iter().map(|name| (name.as_str(), Kind::Size, String::new()));
+        let mut wanted: Vec<_> = sizes.collect();
+        wanted.extend(plan.scalars.iter().map(|scalar| {
+            let default = scalar.default.as_ref();
+            let about = default.map(|default| format!("{default} in the program"));
+            (scalar.name.as_str(), Kind::Scalar(scalar.element), about.unwrap_or_default())
+        }));
+        wanted.extend(plan.fields.iter().filter_map(|field| {
+            let extents: Vec<_> =
+                field.extents.iter().map(|extent| format!("({extent})")).collect();
+            let cells = format!("{} cells", extents.join(" x "));
+            let about = if extents.is_empty() { String::new() } else { cells };
+            Some((&*field.name, of_field(field)?, about))
+        }));
         let mut parameters: Vec<Parameter> = Vec::new();
-        for (name, kind) in wanted {
+        for (name, kind, about) in wanted {
             let prefix = match kind {
                 Kind::Size => "size_",
                 Kind::Scalar(_) => "scalar_",
@@ -102,9 +114,9 @@ impl Parts {
             let is_free = |name: &String| parameters.iter().all(|other| other.c_name != *name);
             let c_name = [plain.clone()].into_iter().chain(numbered).find(is_free);
             let c_name = c_name.unwrap_or_default();
-            parameters.push(Parameter { name: name.to_owned(), c_name, kind });
+            parameters.push(Parameter { name: name.to_owned(), c_name, kind, about });
         }
-        Self { prefix: prefix(name), parameters }
+        Self { prefix: prefix(name), parameters, sizes: sizes_of(plan) }
     }
 
     fn declaration(&self, on_device: bool) -> String {
@@ -135,6 +147,7 @@ impl Parts {
         let prefix = &self.prefix;
         let guard = format!("STENCIL_PROGRAM_{}_H", prefix.to_ascii_uppercase());
         let host = self.declaration(false);
+        let about = self.about();
         let name = name.replace("*/", "* /");
         let (place, link, device) = match code {
             Code::Ptx(_) => {
@@ -158,10 +171,10 @@ extern "C" {{
 #endif
 
 /* Runs so many steps on the {place}. Fields are row-major without padding, and belong to
- * the caller. One that is not const has the result afterwards; after a failure it is as before. A
- * value may be null. 16-bit floats are passed by their bits.
+ * the caller. One that is not const has the result afterwards, and shares no memory with another;
+ * after a failure it is as before. A value may be null. 16-bit floats are passed by their bits.
  *
- * Returns 0, or a status of stencil.h, whose text {prefix}_message has. Any thread may call this.
+{about} * Returns 0, or a status of stencil.h, whose text {prefix}_message has. Any thread may call this.
  * The first call loads the program. */
 {host};
 
@@ -169,7 +182,8 @@ extern "C" {{
  * returns the bytes of the whole message. */
 size_t {prefix}_message(char *buffer, size_t capacity);
 
-/* Frees the program, until the next call loads it again. */
+/* Frees the program, until the next call loads it again. A call that another thread begins at the
+ * same time may fail with STENCIL_STATUS_HANDLE. */
 void {prefix}_unload(void);
 
 #ifdef __cplusplus
@@ -179,6 +193,20 @@ void {prefix}_unload(void);
 #endif
 "#
         )
+    }
+
+    /// Lines of the comment: cells of the fields, defaults of scalars, sizes that are fixed.
+    fn about(&self) -> String {
+        let mut lines = String::new();
+        for Parameter { c_name, about, .. } in &self.parameters {
+            if !about.is_empty() {
+                lines += &format!(" * - {c_name}: {about}\n");
+            }
+        }
+        if !self.sizes.is_empty() {
+            lines += &format!(" * - sizes of the program: {}\n", self.sizes);
+        }
+        if lines.is_empty() { lines } else { lines + " *\n" }
     }
 
     fn source(&self, name: &str, plan: &str, code: &Code<'_>) -> String {
@@ -228,7 +256,7 @@ void {prefix}_unload(void) {{
             calls.insert(1, "stencil_run_stream(run, stream)".to_owned());
         }
         let mut last = vec!["stencil_run_execute(run)".to_owned()];
-        for Parameter { name, c_name, kind } in &self.parameters {
+        for Parameter { name, c_name, kind, .. } in &self.parameters {
             let name = quoted(name);
             match kind {
                 Kind::Size => calls.push(format!("stencil_run_size(run, {name}, {c_name})")),
@@ -290,6 +318,12 @@ fn of_field(field: &FieldDecl) -> Option<Kind> {
         Role::Reduction => Some(Kind::Value(element)),
         Role::Temp => None,
     }
+}
+
+/// The sizes that a compile has fixed: `N = 100`.
+fn sizes_of(plan: &Plan) -> String {
+    let sizes = plan.constants.iter().map(|(name, size)| format!("{name} = {size}"));
+    sizes.collect::<Vec<_>>().join(", ")
 }
 
 /// A name with the letters that C allows everywhere.

@@ -1,6 +1,7 @@
 //! Pictures of fields: a colour for each cell, as PNG or as a frame of an animation (GIF).
 
 use clap::ValueEnum;
+use std::collections::TryReserveError;
 use std::io::{self, Write};
 use stencil_compiler::Array;
 
@@ -105,25 +106,34 @@ impl Frame {
     }
 
     /// The cells of a field of one or two dimensions; one dimension makes one row.
-    pub fn of(array: &Array) -> Self {
+    ///
+    /// # Errors
+    /// When memory does not hold them.
+    pub fn of(array: &Array) -> Result<Self, TryReserveError> {
         let (height, width) = match array.shape() {
             [height, width] => (*height, *width),
             shape => (1, shape.iter().product()),
         };
-        let values = (0..array.len()).map(|cell| array.get(cell).map_or(f32::NAN, |v| v as f32));
-        Self { width, height, values: values.collect() }
+        let mut values = Vec::new();
+        values.try_reserve_exact(array.len())?;
+        let cells = 0..array.len();
+        values.extend(cells.map(|cell| array.get(cell).map_or(f32::NAN, |v| v as f32)));
+        Ok(Self { width, height, values })
     }
 
     /// The cells of a field of numbers, or the absolute values of one of complex numbers, which has
     /// an array for each part.
-    pub fn of_parts(parts: &[&Array]) -> Option<Self> {
-        let (first, others) = parts.split_first()?;
-        let mut frame = Self::of(first);
+    ///
+    /// # Errors
+    /// When memory does not hold them.
+    pub fn of_parts(parts: &[&Array]) -> Result<Option<Self>, TryReserveError> {
+        let Some((first, others)) = parts.split_first() else { return Ok(None) };
+        let mut frame = Self::of(first)?;
         for part in others {
-            let more = Self::of(part).values;
+            let more = Self::of(part)?.values;
             frame.values.iter_mut().zip(more).for_each(|(value, more)| *value = value.hypot(more));
         }
-        Some(frame)
+        Ok(Some(frame))
     }
 
     /// The places of the cells' colours.
@@ -228,7 +238,7 @@ mod tests {
     use stencil_compiler::Data;
 
     fn frame(values: Vec<f64>) -> Frame {
-        Frame::of(&Array::new(vec![2, 2], Data::F64(values)).unwrap())
+        Frame::of(&Array::new(vec![2, 2], Data::F64(values)).unwrap()).unwrap()
     }
 
     #[test]

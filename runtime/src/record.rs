@@ -128,7 +128,7 @@ impl Record<'_> {
     /// The system's error.
     pub fn write_to(&self, out: &mut dyn Write, leaves: &[&Array]) -> io::Result<()> {
         let shape = leaves.first().map_or(&[][..], |leaf| leaf.shape());
-        npy::write_records(out, &self.layout, shape, &join(leaves))
+        npy::write_records(out, &self.layout, shape, leaves)
     }
 
     /// Seeded noise for all leaves: that of an array whose last dimension counts the numbers of a
@@ -167,20 +167,6 @@ impl Record<'_> {
         }
         Ok(arrays)
     }
-}
-
-/// The numbers of all leaves, cell by cell.
-fn join(leaves: &[&Array]) -> Vec<u8> {
-    let mut numbers: Vec<_> =
-        leaves.iter().map(|leaf| leaf.bytes().chunks_exact(leaf.element().size())).collect();
-    let cells = leaves.first().map_or(0, |leaf| leaf.len());
-    let mut bytes = Vec::with_capacity(leaves.iter().map(|leaf| leaf.bytes().len()).sum());
-    for _ in 0..cells {
-        for leaf in &mut numbers {
-            bytes.extend_from_slice(leaf.next().unwrap_or_default());
-        }
-    }
-    bytes
 }
 
 #[cfg(test)]

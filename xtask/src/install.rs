@@ -55,6 +55,10 @@ pub fn run(project: &Project, arguments: &[String]) -> Result<()> {
     }
     let source = project.root().join("bindings/c/install/stencil-config.cmake");
     copy(&source, &prefix.join("lib/cmake/stencil/stencil-config.cmake"))?;
+    let version =
+        std::fs::read_to_string(source.with_file_name("stencil-config-version.cmake.in"))?
+            .replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+    std::fs::write(prefix.join("lib/cmake/stencil/stencil-config-version.cmake"), version)?;
     project.say(format!("install: {} libraries in {}", libraries.len(), prefix.display()));
     Ok(())
 }

@@ -48,7 +48,7 @@ const WHEELS: [Wheels; 3] = [
         for_one_python: false,
     },
     Wheels {
-        what: "maturin and pytest",
+        what: "maturin, pytest and mypy",
         folder: "package",
         pins: &[
             "maturin==1.16.0",
@@ -58,6 +58,12 @@ const WHEELS: [Wheels; 3] = [
             "packaging==25.0",
             "pluggy==1.6.0",
             "pygments==2.19.2",
+            "mypy==2.4.1",
+            "ast-serialize==0.13.1",
+            "librt==0.17.0",
+            "mypy-extensions==1.2.0",
+            "pathspec==1.1.1",
+            "typing-extensions==4.16.0",
         ],
         for_one_python: true,
     },

@@ -1,4 +1,5 @@
 # Targets: stencil::runtime runs plans, stencil::compiler compiles programs too; link one of them.
+# stencil::runtime_static is the first as a static library.
 get_filename_component(_stencil_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 foreach(_stencil_pair "runtime:stencil_runtime" "compiler:stencilc")
     string(REPLACE ":" ";" _stencil_pair "${_stencil_pair}")
@@ -13,3 +14,11 @@ foreach(_stencil_pair "runtime:stencil_runtime" "compiler:stencilc")
             INTERFACE_INCLUDE_DIRECTORIES "${_stencil_prefix}/include")
     endif()
 endforeach()
+set(_stencil_file "${_stencil_prefix}/lib/libstencil_runtime.a")
+if(EXISTS "${_stencil_file}" AND NOT TARGET stencil::runtime_static)
+    add_library(stencil::runtime_static STATIC IMPORTED)
+    set_target_properties(stencil::runtime_static PROPERTIES
+        IMPORTED_LOCATION "${_stencil_file}"
+        INTERFACE_LINK_LIBRARIES "dl;pthread;m"
+        INTERFACE_INCLUDE_DIRECTORIES "${_stencil_prefix}/include")
+endif()

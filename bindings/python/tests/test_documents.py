@@ -51,3 +51,33 @@ def test_the_stubs_have_all_public_names():
     declared |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
     own = {name for name in dir(stencilc._stencilc.Native) if not name.startswith("_")}
     assert own == declared - {"__new__"}
+
+
+def test_the_stubs_have_all_operators_of_fields():
+    import ast
+
+    import stencilc
+
+    tree = ast.parse((ROOT / "bindings/python/python/stencilc/__init__.pyi").read_text())
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    declared = {node.name for name in ("Field", "_Expression") for node in classes[name].body
+                if isinstance(node, ast.FunctionDef)}
+    # Those that only raise an exception, and those of every object.
+    other = {"iter", "index", "int", "float", "bool", "array_function", "init", "repr"}
+    own = {name for name in vars(stencilc.Field) if callable(getattr(stencilc.Field, name))}
+    assert own - {f"__{name}__" for name in other} - {"__hash__"} <= declared
+
+
+def test_type_checkers_accept_the_annotated_function(tmp_path):
+    checker = pytest.importorskip("mypy.api")
+    text = (ROOT / "docs/python.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    (block,) = [block for block in blocks if "Annotated" in block]
+    more = "\n".join(f"    A[...] = {value}" for value in [
+        "4 * A + 0.1 * A - A / 2 - -A + 2**A", "stencilc.where((A > 0) & ~(A == 2), A[-1, 0], 0)",
+        "np.sqrt(A) + np.maximum(A, 0) + np.where(A > 0, A, 0)", "abs(A).astype('f32')"])
+    file = tmp_path / "traced.py"
+    file.write_text(f"import numpy as np\nimport stencilc\n{block}\n"
+                    f"def more(A: Plate) -> None:\n{more}\n")
+    said, errors, status = checker.run(["--strict", f"--cache-dir={tmp_path}", str(file)])
+    assert status == 0, said + errors

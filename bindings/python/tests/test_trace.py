@@ -88,26 +88,26 @@ def test_what_can_not_be_traced():
         B[1:-1] = B + A
         B[:] = old
 
-    with pytest.raises(ValueError, match="before a statement that changed them"):
+    with pytest.raises(stencilc.TraceError, match="before a statement that changed them"):
         traced(stale)
 
     def branch(A, B):
         if A > 0:
             A[:] = B
 
-    with pytest.raises(TypeError, match="use stencilc.where"):
+    with pytest.raises(stencilc.TraceError, match="use stencilc.where"):
         traced(branch)
 
     def strided(A, B):
         A[::2] = B
 
-    with pytest.raises(TypeError, match="slices without steps"):
+    with pytest.raises(stencilc.TraceError, match="slices without steps"):
         traced(strided)
 
     def other(A, B):
         A[:] = np.cumsum(B)
 
-    with pytest.raises(TypeError, match="can't use numpy"):
+    with pytest.raises(stencilc.TraceError, match="can't use numpy"):
         traced(other)
 
     def outside(A, B):
@@ -119,7 +119,7 @@ def test_what_can_not_be_traced():
     def nothing(A, B):
         return A
 
-    with pytest.raises(ValueError, match="assigns no field"):
+    with pytest.raises(stencilc.TraceError, match="assigns no field"):
         traced(nothing)
     with pytest.raises(stencilc.ArgumentError, match="annotate"):
         stencilc.function(nothing).source()

@@ -139,12 +139,13 @@ static int64_t read_count;
 static uint64_t read_address;
 static int64_t read_address_count;
 static int last_status;
-static char own_message[256];
+static char own_message[1024];
 
-/* Keeps a status; 0 and those of the library have no message of their own. */
+/* Keeps a status with its message; without one, that of the library. */
 static int keep(int status, const char *message) {{
     last_status = status;
     snprintf(own_message, sizeof own_message, "%s", message);
+    if (status != 0 && *message == 0) stencil_error_message(own_message, sizeof own_message);
     return status;
 }}
 
@@ -187,7 +188,6 @@ int {name}Status(void) {{
 
 size_t {name}Message(char *buffer, size_t capacity) {{
     size_t length = strlen(own_message);
-    if (length == 0) return stencil_error_message(buffer, capacity);
     if (capacity > 0) {{
         size_t part = length < capacity - 1 ? length : capacity - 1;
         memcpy(buffer, own_message, part);
@@ -235,7 +235,14 @@ int {name}DeviceSetData(uint64_t data, int count) {{
     return 0;
 "#
             ),
-            _ => "    (void)cells;\n    (void)count;\n    return 1;\n".to_owned(),
+            Some(_) => format!(
+                r#"    (void)cells;
+    if (count > 0) return 1;
+    keep(STENCIL_STATUS_ARGUMENT, "call {name}SetData first: {name} reads its elements");
+    return 0;
+"#
+            ),
+            None => "    (void)cells;\n    (void)count;\n    return 1;\n".to_owned(),
         }
     }
 

@@ -226,7 +226,7 @@ impl<'a> Results<'a> {
                 continue;
             }
             if Kind::of(path) == Kind::Animation {
-                let array = Frame::of_parts(&leaves(field, values)?);
+                let array = frame(&leaves(field, values)?)?;
                 self.frames.entry(field.name.to_owned()).or_default().extend(array);
             } else if has_step(path) {
                 let path = at_step(path, step);
@@ -275,7 +275,7 @@ impl<'a> Results<'a> {
             let path = at_step(path, step);
             if Kind::of(&path) == Kind::Animation {
                 let mut frames = frames.remove(field.name).unwrap_or_default();
-                frames.extend(Frame::of_parts(&leaves(field, values)?));
+                frames.extend(frame(&leaves(field, values)?)?);
                 let body =
                     move |file: &mut dyn std::io::Write| write_gif(file, &frames, colors, range);
                 outputs.add(&path, Box::new(body));
@@ -302,12 +302,22 @@ impl<'a> Results<'a> {
         let (colors, range) = (self.asked.colors.unwrap_or_default(), self.asked.range);
         if Kind::of(path) != Kind::Picture {
             outputs.add_cells(path, field, leaves);
-        } else if let Some(frame) = Frame::of_parts(&leaves) {
+        } else if let Some(frame) = frame(&leaves)? {
             let body = move |file: &mut dyn std::io::Write| write_png(file, &frame, colors, range);
             outputs.add(path, Box::new(body));
         }
         Ok(())
     }
+}
+
+/// The picture of a field. An animation keeps all of its frames until the run ends.
+fn frame(leaves: &[&Array]) -> Result<Option<Frame>, Failure> {
+    Frame::of_parts(leaves).map_err(|_| {
+        Failure::user(
+            "out of memory: there is none for another frame; take a larger --snapshot-every, or \
+             write pictures by {step} in the name of a .png",
+        )
+    })
 }
 
 /// Whether the cells of a field are real or complex numbers.

@@ -63,10 +63,10 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         format: plan::FORMAT,
         program: program.name.clone(),
         target: plan::CompiledFor {
-            arch: target.arch,
-            device: Some(target.device.name.to_owned()),
+            device: Some(target.record().device),
             contract: target.arithmetic.contract,
             fast_math: target.arithmetic.fast_math,
+            arch: target.arch,
         },
         params: program.params.iter().map(|name| (*name).to_owned()).collect(),
         constants: program

@@ -8,6 +8,7 @@ use crate::execute::{Target, TargetError};
 use crate::launch::{Copy, Launch};
 use crate::memory::{TooLittleMemory, require};
 use crate::plan::Plan;
+use crate::processor::Processor;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,6 +26,21 @@ pub enum CpuError {
         program: String,
         /// The architecture of the plan.
         arch: String,
+    },
+    /// The code has vectors that this processor does not have.
+    #[error(
+        "the code of {program} is for {arch}, with vectors of {wanted} bytes, and this processor \
+         has {own}; compile it on this machine with --arch native, or name this processor"
+    )]
+    Vectors {
+        /// The program.
+        program: String,
+        /// The architecture of the plan.
+        arch: String,
+        /// Bytes of a vector of the code.
+        wanted: u32,
+        /// Bytes of a vector of this processor.
+        own: u32,
     },
     /// Plan and code are of different compiles.
     #[error("the code does not fit the plan of {program}: {reason}; compile them together")]
@@ -51,6 +67,18 @@ pub enum CpuError {
     /// The system gives no memory.
     #[error(transparent)]
     Allocate(#[from] NoMemory),
+}
+
+/// Checks that the code of a plan has no wider vectors than a processor, in bytes.
+fn check_vectors(plan: &Plan, own: u32) -> Result<(), CpuError> {
+    let described = plan.target.device.as_deref().and_then(|text| text.parse().ok());
+    match described {
+        Some(Processor { vector: wanted, .. }) if wanted > own => {
+            let (program, arch) = (plan.program.clone(), plan.target.arch.clone());
+            Err(CpuError::Vectors { program, arch, wanted, own })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A program on this machine's processor. It runs plans through [`crate::execute`].
@@ -85,6 +113,7 @@ impl Program {
         if plan.target.arch.starts_with("sm_") {
             return Err(CpuError::Architecture { program, arch: plan.target.arch.clone() });
         }
+        check_vectors(plan, Processor::host().vector)?;
         let kernels = Kernels::new(plan, code)
             .map_err(|reason| CpuError::Code { program: program.clone(), reason })?;
         let workers = Workers::new(threads.map_or_else(all_threads, NonZeroUsize::get))?;
@@ -175,5 +204,22 @@ impl Target for Program {
     fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
         bytes.copy_from_slice(self.buffer(buffer, bytes.len())?.bytes());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_for_wider_vectors_is_refused() {
+        let text = include_str!("../../tests/data/smear.plan.json");
+        let mut plan = Plan::from_json(text, "test").unwrap();
+        assert!(check_vectors(&plan, 16).is_ok());
+        plan.target.arch = "znver5".to_owned();
+        plan.target.device = Some(Processor::named(64).to_string());
+        assert!(check_vectors(&plan, 64).is_ok());
+        let error = check_vectors(&plan, 32).unwrap_err().to_string();
+        assert!(error.contains("is for znver5, with vectors of 64 bytes"), "{error}");
     }
 }

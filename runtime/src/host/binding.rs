@@ -148,6 +148,46 @@ impl Binding {
         })
     }
 
+    /// Whether two fields share memory, as far as that can be told: from equal strides, or from an
+    /// equal first address. Members of an array of structs lie between each other.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        if self.bytes() == 0 || other.bytes() == 0 {
+            return false;
+        }
+        let (Some((first, steps)), Some((other_first, other_steps))) =
+            (self.extent_in_memory(), other.extent_in_memory())
+        else {
+            return false;
+        };
+        let strides = |steps: &[(usize, usize)]| steps.iter().map(|(n, _)| *n).collect::<Vec<_>>();
+        if strides(&steps) != strides(&other_steps) {
+            return first == other_first;
+        }
+        let most = steps.iter().zip(&other_steps).map(|((n, a), (_, b))| (*n, *a.max(b)));
+        let (sizes, distance) = match other_first.checked_sub(first) {
+            Some(distance) => ((self.element.size(), other.element.size()), distance),
+            None => ((other.element.size(), self.element.size()), first - other_first),
+        };
+        meet_at(distance as i128, &most.collect::<Vec<_>>(), sizes)
+    }
+
+    /// The lowest address, and the strides with their extents, the widest first.
+    fn extent_in_memory(&self) -> Option<(u64, Vec<(usize, usize)>)> {
+        let (address, strides) = match &self.memory {
+            Memory::Host { address, strides, .. } => (*address as u64, strides.clone()),
+            Memory::Device { address } => (*address, row_major(self.element, &self.shape)),
+        };
+        let (mut first, mut steps) = (address, Vec::new());
+        for (extent, stride) in self.shape.iter().zip(&strides).filter(|(extent, _)| **extent > 1) {
+            if *stride < 0 {
+                first = first.checked_sub((stride.unsigned_abs() * (extent - 1)) as u64)?;
+            }
+            steps.push((stride.unsigned_abs(), *extent));
+        }
+        steps.sort_unstable_by(|a, b| b.cmp(a));
+        Some((first, steps))
+    }
+
     /// Bytes of all cells.
     pub fn bytes(&self) -> usize {
         self.shape.iter().product::<usize>() * self.element.size()
@@ -193,6 +233,20 @@ impl Binding {
     }
 }
 
+/// Whether some steps, as many of each stride as there are cells, lead from one field's cell to
+/// another field's, which begins at a distance in bytes: their bytes then meet.
+fn meet_at(distance: i128, strides: &[(usize, usize)], sizes: (usize, usize)) -> bool {
+    let Some(((stride, extent), rest)) = strides.split_first() else {
+        return distance < sizes.0 as i128 && -distance < sizes.1 as i128;
+    };
+    let steps = if *stride == 0 { 0 } else { distance.div_euclid(*stride as i128) };
+    // What the shorter strides reach lies within one step of this one.
+    [steps, steps + 1].into_iter().any(|steps| {
+        let fits = steps.unsigned_abs() < *extent as u128;
+        fits && meet_at(distance - steps * *stride as i128, rest, sizes)
+    })
+}
+
 /// The strides of an array.
 fn row_major(element: Element, shape: &[usize]) -> Vec<isize> {
     let mut strides = Vec::new();
@@ -228,6 +282,30 @@ mod tests {
         let columns = binding(&[2, 2], &[4, -8]);
         assert_eq!(runs(&columns), [(0, 0, 4), (-8, 4, 4), (4, 8, 4), (-4, 12, 4)]);
         assert_eq!(runs(&binding(&[2, 0], &[4, 4])), []);
+    }
+
+    #[test]
+    fn fields_that_share_memory_are_found() {
+        let at = |address: usize, shape: &[usize], strides: &[isize]| {
+            let memory = Memory::Host { address, strides: strides.to_vec(), writable: true };
+            Binding { element: Element::F32, shape: shape.to_vec(), memory }
+        };
+        let meet = |one: &Binding, other: &Binding| {
+            assert_eq!(one.meets(other), other.meets(one));
+            one.meets(other)
+        };
+        let row = at(1000, &[8], &[4]);
+        assert!(meet(&row, &row) && meet(&row, &at(1012, &[8], &[4])));
+        assert!(meet(&row, &at(1030, &[8], &[4])) && !meet(&row, &at(1032, &[8], &[4])));
+        assert!(meet(&row, &at(1028, &[8], &[-4])) && !meet(&row, &at(1012, &[0], &[4])));
+        // Members of structs of 12 bytes, and columns of rows of 100 bytes.
+        let member = at(1000, &[8], &[12]);
+        assert!(!meet(&member, &at(1004, &[8], &[12])) && meet(&member, &at(1024, &[8], &[12])));
+        let columns = at(1000, &[4, 5], &[100, 4]);
+        assert!(!meet(&columns, &at(1020, &[4, 5], &[100, 4])));
+        assert!(meet(&columns, &at(1016, &[4, 5], &[100, 4])));
+        assert!(meet(&at(1020, &[4, 5], &[100, 4]), &at(1116, &[4, 5], &[100, 4])));
+        assert!(meet(&row, &member));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::array::Array;
 use crate::bind::{Bound, Request, bind};
 use crate::cuda::LentStream;
 use crate::execute::check_inputs;
+use crate::number::Numeral;
 use crate::plan::{Plan, Role};
 use std::collections::BTreeMap;
 
@@ -58,10 +59,40 @@ impl Run {
     /// is cancelled. Memory of the host is then as it was.
     pub fn execute(&mut self, program: &Program, hooks: Hooks<'_>) -> Result<Done, HostError> {
         let bound = self.bound(program)?;
+        self.check_apart(&program.plan)?;
         match &program.code {
             Code::Cuda(code) => device::execute(program, self, &bound, code, hooks),
             Code::Engine(engine) => self.on_engine(program, &bound, engine.as_ref(), hooks),
         }
+    }
+
+    /// Checks that what the run writes is no other field's memory.
+    fn check_apart(&self, plan: &Plan) -> Result<(), HostError> {
+        let is_state = |name: &str| plan.field(name).is_some_and(|one| one.role == Role::State);
+        for (number, (name, field)) in self.fields.iter().enumerate() {
+            let others = self.fields.iter().skip(number + 1);
+            let mut others = others.filter(|(other, _)| is_state(name) || is_state(other));
+            if let Some((other, _)) = others.find(|(_, other)| field.meets(other)) {
+                return Err(HostError::Argument(format!(
+                    "fields `{name}` and `{other}` share memory, and the run writes one of them; \
+                     give each its own"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The cells of each field in each dimension, in the order of the plan. Scalars need no value.
+    ///
+    /// # Errors
+    /// When sizes are missing or contradict each other.
+    pub fn shapes(&self, program: &Program) -> Result<Vec<Vec<usize>>, HostError> {
+        let mut request = self.request.clone();
+        for scalar in &program.plan.scalars {
+            request.scalars.entry(scalar.name.clone()).or_insert_with(|| Numeral::from(0.0));
+        }
+        let run = Self { request, fields: self.fields.clone(), ..Self::default() };
+        Ok(run.bound(program)?.shapes)
     }
 
     /// All sizes, checked.

@@ -9,7 +9,10 @@ use npyz::{DType, WriterBuilder};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes cells of any type from their bytes: C order, little endian.
+/// Cells that are put together in memory at once.
+const TOGETHER: usize = 1 << 14;
+
+/// Writes cells of any type from an array for each of their numbers: C order, little endian.
 ///
 /// # Errors
 /// The system's error.
@@ -17,7 +20,7 @@ pub(crate) fn write_records(
     out: &mut dyn Write,
     layout: &Layout,
     shape: &[usize],
-    cells: &[u8],
+    leaves: &[&Array],
 ) -> io::Result<()> {
     let mut shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
     let mut cell = header::dtype(layout)?;
@@ -28,12 +31,24 @@ pub(crate) fn write_records(
     }
     let options = npyz::WriteOptions::new_header_only().dtype(cell).shape(&shape);
     let out = options.writer(out).write_header_only()?;
-    if cfg!(target_endian = "little") {
-        return out.write_all(cells);
+    if let ([leaf], true) = (leaves, cfg!(target_endian = "little")) {
+        return out.write_all(leaf.bytes());
     }
-    let mut cells = cells.to_vec();
-    little_endian(layout, &mut cells);
-    out.write_all(&cells)
+    let parts: Vec<_> = leaves.iter().map(|leaf| (leaf.bytes(), leaf.element().size())).collect();
+    let cells = leaves.first().map_or(0, |leaf| leaf.len());
+    let mut bytes = Vec::new();
+    for first in (0..cells).step_by(TOGETHER) {
+        bytes.clear();
+        for cell in first..cells.min(first + TOGETHER) {
+            for (leaf, size) in &parts {
+                let number = leaf.get(cell * size..(cell + 1) * size);
+                bytes.extend_from_slice(number.unwrap_or_default());
+            }
+        }
+        little_endian(layout, &mut bytes);
+        out.write_all(&bytes)?;
+    }
+    Ok(())
 }
 
 /// Writes an array: C order, little endian. The file appears whole or not at all.
@@ -42,7 +57,7 @@ pub(crate) fn write_records(
 /// When the folder or the file can't be written.
 pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
     let layout = Layout::Number(array.element());
-    write_whole(path, |file| write_records(file, &layout, array.shape(), array.bytes()))
+    write_whole(path, |file| write_records(file, &layout, array.shape(), &[array]))
         .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
 }
 

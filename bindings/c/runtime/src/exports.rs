@@ -83,7 +83,7 @@ pub struct Report {
     /// Seconds that the steps took on the device; negative where that is not measured.
     pub seconds: f64,
     /// Copies of whole fields beside those between host and device: for strides, for values that
-    /// the last step left in another buffer, and for all fields on `reference` and `sim`.
+    /// the last step left in another buffer, and for all fields elsewhere than on CUDA.
     pub copies: u64,
     /// The bytes of these copies.
     pub copied_bytes: u64,
@@ -148,6 +148,21 @@ fn plan(text: Vec<u8>, origin: &str) -> Result<Plan, Fault> {
     Plan::from_json(&text, origin).map_err(|error| wrong(error.to_string()))
 }
 
+/// Refuses a plan whose code is for a processor.
+fn for_cuda(plan: &Plan) -> Result<(), Fault> {
+    let (program, arch) = (&plan.program, &plan.target.arch);
+    if arch.starts_with("sm_") {
+        return Ok(());
+    }
+    Err(Fault::new(
+        Status::Plan,
+        format!(
+            "the plan of {program} is for {arch}, a processor; link the object file that was made \
+             with it, and call stencil_load_linked"
+        ),
+    ))
+}
+
 fn loaded(
     text: *const u8,
     text_bytes: usize,
@@ -160,10 +175,11 @@ fn loaded(
         )));
     }
     let plan = plan(values(text, text_bytes, "the plan")?, "the plan")?;
+    for_cuda(&plan)?;
     Ok(Program::new(plan, Code::Cuda(values(code, code_bytes, "the code")?)))
 }
 
-/// Makes a program of a plan (JSON) and its code (PTX or a cubin). Both are copied. `program` gets
+/// Makes a program of a plan (JSON) for CUDA and its code (PTX or a cubin). Both are copied. `program` gets
 /// a handle, which the caller frees by stencil_program_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_load(
@@ -230,7 +246,7 @@ fn load_once(program: *mut ProgramHandle, load: impl FnOnce() -> Result<Program,
     })
 }
 
-/// Makes a program of the file `NAME.plan.json` and of `NAME.ptx` beside it.
+/// Makes a program of the file `NAME.plan.json` for CUDA and of `NAME.ptx` beside it.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_load_file(path: *const c_char, program: *mut ProgramHandle) -> Status {
     guarded(|| {
@@ -241,6 +257,7 @@ pub extern "C" fn stencil_load_file(path: *const c_char, program: *mut ProgramHa
             read(path, most).map_err(why)
         };
         let plan = plan(read(Path::new(&file), MOST_TEXT)?, &file)?;
+        for_cuda(&plan)?;
         let code = read(&ptx_beside(Path::new(&file)), MOST_CODE)?;
         program.put(run::publish(Program::new(plan, Code::Cuda(code))));
         Ok(())
@@ -264,7 +281,7 @@ pub extern "C" fn stencil_program_fields(program: ProgramHandle, count: *mut u32
     })
 }
 
-/// A field by its number from 0, in the order of declaration. Its name goes to `name` as by
+/// A field by its number from 0, in the order of the plan. Its name goes to `name` as by
 /// stencil_error_message, and `length` gets the bytes of the whole name; `name` and `length` may be
 /// null. The cells of structs and vecs are a field for each number: `W.h`, `V.0`.
 #[unsafe(no_mangle)]
@@ -320,7 +337,8 @@ pub extern "C" fn stencil_run_free(run: RunHandle) -> Status {
     guarded(|| handles::remove(run, |object| matches!(object, Object::Run(_)), "run"))
 }
 
-/// Chooses the CUDA device by its number; 0 unless it is chosen.
+/// Chooses the CUDA device by its number; 0 unless it is chosen. Programs of other targets have no
+/// use for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_device(run: RunHandle, device: i32) -> Status {
     guarded(|| {
@@ -331,7 +349,7 @@ pub extern "C" fn stencil_run_device(run: RunHandle, device: i32) -> Status {
 
 /// Chooses the CUDA stream (a CUstream or cudaStream_t of the run's device) that the work goes to,
 /// behind the work that is there; null for a stream of the run's own. The stream lives until the
-/// run is done.
+/// run is done. Programs of other targets have no use for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_stream(run: RunHandle, stream: *mut c_void) -> Status {
     guarded(|| {

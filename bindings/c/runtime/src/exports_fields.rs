@@ -54,7 +54,9 @@ fn strides_of(strides: *const i64, dimensions: u32) -> Result<Option<Vec<i64>>, 
 /// to the next one of each dimension, the slowest first. Strides may be negative; null means
 /// row-major without padding. `data` is the cell of index 0 in each dimension. The field's name,
 /// shape and strides are copied. The memory belongs to the caller, is used only within
-/// stencil_run_execute, and stays bound until another is. A state field has the result afterwards.
+/// stencil_run_execute, and stays bound until another is. A state field has the result afterwards,
+/// and must share no memory with another field: stencil_run_execute refuses what it can tell of
+/// that. Cells need not be aligned.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_bind(
     run: RunHandle,
@@ -104,7 +106,7 @@ pub extern "C" fn stencil_run_bind_device(
 }
 
 /// The shape that a field has with the sizes and fields that are set: `shape` gets its extents, of
-/// which there are `rank`.
+/// which there are `rank`. Scalars need not be set.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_shape(
     run: RunHandle,
@@ -115,17 +117,21 @@ pub extern "C" fn stencil_run_shape(
     guarded(|| {
         let run = handles::run(run)?;
         let name = text(field, "field")?;
-        let bound = run.state()?.run.bound(&run.program)?;
-        let fields = run.program.plan.fields.iter().zip(&bound.shapes);
-        let found = fields.into_iter().find(|(field, _)| field.name == name);
-        let (_, extents) =
+        let fields = &run.program.plan.fields;
+        let found = fields.iter().enumerate().find(|(_, field)| field.name == name);
+        let (number, declared) =
             found.ok_or_else(|| Fault::argument(format!("there is no field `{name}`")))?;
-        if extents.len() != rank as usize {
-            let own = extents.len();
+        let own = declared.extents.len();
+        if own != rank as usize {
             return Err(Fault::argument(format!(
                 "field `{name}` has {own} dimensions, not {rank}"
             )));
         }
+        if shape.is_null() && own > 0 {
+            return Err(Fault::argument("shape is null".to_owned()));
+        }
+        let shapes = run.state()?.run.shapes(&run.program)?;
+        let extents = shapes.get(number).map(Vec::as_slice).unwrap_or_default();
         let extents: Vec<i64> =
             extents.iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
         let bytes: Vec<u8> = extents.iter().flat_map(|extent| extent.to_ne_bytes()).collect();
@@ -169,7 +175,8 @@ pub extern "C" fn stencil_run_report(run: RunHandle, report: *mut Report) -> Sta
     })
 }
 
-/// Writes the value of a reduction to `value`, which has room for a number of its type.
+/// Writes the value of a reduction to `value`, which has room for a number of its type. A `bool`,
+/// a count or a place is a number of the type that stencil_program_field tells.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_reduction(
     run: RunHandle,
@@ -201,4 +208,73 @@ pub extern "C" fn stencil_run_reduction(
 
 fn not_done() -> Fault {
     Fault::new(Status::NoResult, "the run is not done; call stencil_run_execute first")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exports::{ProgramHandle, stencil_load, stencil_run_new, stencil_run_size};
+    use stencil_runtime::array::Element;
+
+    const PLAN: &str = include_str!("../../../../runtime/tests/data/heat.plan.json");
+
+    fn load(plan: &str) -> (Status, ProgramHandle) {
+        let (code, mut program) = ([0_u8], 0);
+        let status = stencil_load(plan.as_ptr(), plan.len(), code.as_ptr(), 1, &raw mut program);
+        (status, program)
+    }
+
+    /// A run with the sizes N = 4 and M = 2, and the code of f32.
+    fn run() -> (RunHandle, i32) {
+        let (status, program) = load(PLAN);
+        assert_eq!(status, Status::Ok, "{}", crate::fault::message());
+        let mut run = 0;
+        assert_eq!(stencil_run_new(program, &raw mut run), Status::Ok);
+        for (name, size) in [(c"N", 4), (c"M", 2)] {
+            assert_eq!(stencil_run_size(run, name.as_ptr(), size), Status::Ok);
+        }
+        let float = Element::ALL.iter().position(|one| *one == Element::F32).unwrap();
+        (run, i32::try_from(float).unwrap())
+    }
+
+    #[test]
+    fn a_plan_for_a_processor_is_told_how_to_load() {
+        let plan = PLAN.replace("\"sm_90\"", "\"znver4\"");
+        assert_eq!(load(&plan).0, Status::Plan);
+        let message = crate::fault::message();
+        assert!(message.contains("for znver4, a processor; link the object file"), "{message}");
+    }
+
+    #[test]
+    fn shapes_are_told_before_scalars_are_set() {
+        let (run, _) = run();
+        let mut shape = [0_i64; 2];
+        assert_eq!(stencil_run_shape(run, c"A".as_ptr(), 2, shape.as_mut_ptr()), Status::Ok);
+        assert_eq!(shape, [4, 5]);
+        for (field, rank, place) in [
+            (c"Z", 2, shape.as_mut_ptr()),
+            (c"A", 3, shape.as_mut_ptr()),
+            (c"A", 2, std::ptr::null_mut()),
+        ] {
+            let status = stencil_run_shape(run, field.as_ptr(), rank, place);
+            assert_eq!(status, Status::Argument, "{field:?}");
+        }
+    }
+
+    #[test]
+    fn fields_that_share_memory_are_refused() {
+        let (run, float) = run();
+        let mut cells = [0_f32; 24];
+        let (a, k) = ([4_i64, 5], [4_i64]);
+        let memory = cells.as_mut_ptr();
+        let bind = |field: &std::ffi::CStr, shape: &[i64], first: usize| {
+            let (rank, data) = (shape.len() as u32, memory.wrapping_add(first).cast());
+            let (name, shape) = (field.as_ptr(), shape.as_ptr());
+            stencil_run_bind(run, name, float, rank, shape, std::ptr::null(), data)
+        };
+        assert_eq!((bind(c"A", &a, 0), bind(c"K", &k, 0)), (Status::Ok, Status::Ok));
+        assert_eq!(stencil_run_execute(run), Status::Argument);
+        let message = crate::fault::message();
+        assert!(message.contains("fields `A` and `K` share memory"), "{message}");
+    }
 }

@@ -44,6 +44,8 @@ pub enum Status {
 
 impl Status {
     /// All of them, in order.
+    ///
+    /// cbindgen:ignore
     pub const ALL: [Self; 13] = [
         Self::Ok,
         Self::Argument,

@@ -14,10 +14,13 @@ from ._errors import (
     DeviceError,
     Error,
     InternalError,
+    TraceError,
 )
+from ._expr import where
+from ._function import Function, function
 from ._kernel import Kernel, Result, compile, load
 from ._picture import picture
-from ._trace import Field, Function, function, reduction, where
+from ._trace import Field, reduction
 
 __version__ = "0.1.0"
 
@@ -32,6 +35,7 @@ __all__ = [
     "InternalError",
     "Kernel",
     "Result",
+    "TraceError",
     "compile",
     "function",
     "load",

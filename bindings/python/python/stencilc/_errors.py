@@ -20,6 +20,10 @@ class ArgumentError(Error, ValueError):
     """An argument of a call is missing, unknown, or does not fit: type, shape, strides, size."""
 
 
+class TraceError(Error, TypeError):
+    """A Python function can't become a program; the text names the remedy."""
+
+
 class DeviceError(Error, RuntimeError):
     """There is no such device, or it failed."""
 

@@ -6,8 +6,16 @@ import numbers
 
 import numpy as np
 
+from ._errors import TraceError
+
 # From the loosest to the tightest, as in the language.
 OR, AND, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(11)
+
+FLOATS = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+INTEGERS = {f"{sign}{bits}": f"{word}{bits}" for bits in (8, 16, 32, 64)
+            for sign, word in (("i", "int"), ("u", "uint"))}
+# The language's names of types, and NumPy's.
+TYPES = {**FLOATS, **INTEGERS, "bool": "bool"}
 
 UFUNCS = {
     "sqrt": "sqrt",
@@ -26,8 +34,6 @@ UFUNCS = {
     "absolute": "abs",
     "fabs": "abs",
     "sign": "sign",
-    "minimum": "min",
-    "maximum": "max",
     "fmin": "min",
     "fmax": "max",
     "power": "pow",
@@ -37,8 +43,6 @@ OPERATORS = {
     "add": ("+", SUM),
     "subtract": ("-", SUM),
     "multiply": ("*", PRODUCT),
-    "divide": ("/", PRODUCT),
-    "true_divide": ("/", PRODUCT),
     "less": ("<", COMPARE),
     "less_equal": ("<=", COMPARE),
     "greater": (">", COMPARE),
@@ -51,11 +55,18 @@ OPERATORS = {
 
 
 class Expression(np.lib.mixins.NDArrayOperatorsMixin):
-    """A value at each point. Python's operators and NumPy's functions make others of it."""
+    """A value at each point. Python's operators and NumPy's functions make others of it.
+
+    ``element`` is its type, as the language names it; None where all its parts are literals.
+    """
 
     __slots__ = ()
     parts = ()
-    is_condition = False
+    element = None
+
+    @property
+    def is_condition(self):
+        return self.element == "bool"
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         name = ufunc.__name__
@@ -66,13 +77,17 @@ class Expression(np.lib.mixins.NDArrayOperatorsMixin):
             return Unary("-", value) if name == "negative" else value
         if name in ("invert", "logical_not"):
             (value,) = map(wrap, inputs)
+            if name == "logical_not" and not value.is_condition:
+                return Binary("==", COMPARE, value, Literal(0))
             return Unary("!" if value.is_condition else "~", value)
         if name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"):
             return _bits(name, *map(wrap, inputs))
         if name == "square":
             (value,) = map(wrap, inputs)
             return Binary("*", PRODUCT, value, value)
-        if name == "power" and isinstance(inputs[1], int) and 1 <= inputs[1] <= 8:
+        if name in NAMED:
+            return NAMED[name](*map(wrap, inputs))
+        if name == "power" and isinstance(inputs[1], numbers.Integral) and 1 <= inputs[1] <= 8:
             value = wrap(inputs[0])
             result = value
             for _ in range(inputs[1] - 1):
@@ -83,23 +98,34 @@ class Expression(np.lib.mixins.NDArrayOperatorsMixin):
             return Binary(sign, level, *map(wrap, inputs))
         if name in UFUNCS:
             return Call(UFUNCS[name], *map(wrap, inputs))
-        known = ", ".join(sorted({**UFUNCS, **OPERATORS}))
-        raise TypeError(f"a stencil function can't use numpy.{name}; it can use {known}")
+        known = ", ".join(sorted({**UFUNCS, **OPERATORS, **NAMED}))
+        raise TraceError(f"a stencil function can't use numpy.{name}; it can use {known}")
 
     def __array_function__(self, function, types, arguments, options):
         if function is np.where and len(arguments) == 3 and not options:
             return where(*arguments)
         name = function.__name__
-        raise TypeError(f"a stencil function can't use numpy.{name}; of such, it can use where")
+        raise TraceError(f"a stencil function can't use numpy.{name}; of such, it can use where")
 
     def __bool__(self):
-        raise TypeError(
+        raise TraceError(
             "a value of a field has no truth while the function is traced; use "
             "stencilc.where(condition, a, b), and & | ~ in place of and, or, not"
         )
 
     def __iter__(self):
-        raise TypeError("a value of a field can't be iterated over")
+        raise TraceError("a value of a field can't be iterated over while the function is traced")
+
+    def __index__(self):
+        raise TraceError(
+            "a value of a field is no number while the function is traced; use NumPy's functions "
+            "in place of those of math, and numbers of Python in range and in offsets"
+        )
+
+    __int__ = __float__ = __index__
+
+    def __array__(self, dtype=None, copy=None):
+        raise TraceError("a value of a field is no array while the function is traced")
 
     def astype(self, kind):
         """The value converted to another type: ``astype("f64")`` or ``astype(np.float64)``."""
@@ -109,14 +135,11 @@ class Expression(np.lib.mixins.NDArrayOperatorsMixin):
 class Literal(Expression):
     """A number of Python. It has no type of its own."""
 
-    __slots__ = ("value",)
+    __slots__ = ("value", "element")
 
     def __init__(self, value):
         self.value = value
-
-    @property
-    def is_condition(self):
-        return isinstance(self.value, bool)
+        self.element = "bool" if isinstance(value, bool) else None
 
     def text(self, _names):
         if isinstance(self.value, bool):
@@ -124,17 +147,18 @@ class Literal(Expression):
         if isinstance(self.value, int):
             return str(self.value), ATOM if self.value >= 0 else UNARY
         if not np.isfinite(self.value):
-            raise ValueError(f"{self.value} is no literal of the language; give it as an argument")
+            raise TraceError(f"{self.value} is no literal of the language; give it as an argument")
         return repr(self.value), ATOM if self.value >= 0 else UNARY
 
 
 class Name(Expression):
-    """A scalar, a coordinate, the step."""
+    """A scalar."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "element")
 
-    def __init__(self, name):
+    def __init__(self, name, element):
         self.name = name
+        self.element = element
 
     def text(self, _names):
         return self.name, ATOM
@@ -143,44 +167,38 @@ class Name(Expression):
 class Read(Expression):
     """A field's value beside the point, as it was before some statement."""
 
-    __slots__ = ("field", "offsets", "stamp", "is_condition")
+    __slots__ = ("field", "offsets", "stamp", "element")
 
     def __init__(self, field, offsets, stamp):
         self.field = field
         self.offsets = offsets
         self.stamp = stamp
-        self.is_condition = field.element == "bool"
+        self.element = field.element
 
     def text(self, _names):
         return f"{self.field.name}[{', '.join(map(str, self.offsets))}]", ATOM
 
 
 class Unary(Expression):
-    __slots__ = ("sign", "parts")
+    __slots__ = ("sign", "parts", "element")
 
     def __init__(self, sign, value):
         self.sign = sign
         self.parts = (value,)
-
-    @property
-    def is_condition(self):
-        return self.sign == "!"
+        self.element = value.element
 
     def text(self, names):
         return self.sign + inside(self.parts[0], UNARY + 1, names), UNARY
 
 
 class Binary(Expression):
-    __slots__ = ("sign", "level", "parts")
+    __slots__ = ("sign", "level", "parts", "element")
 
     def __init__(self, sign, level, left, right):
         self.sign = sign
         self.level = level
         self.parts = (left, right)
-
-    @property
-    def is_condition(self):
-        return self.level in (OR, AND, COMPARE)
+        self.element = "bool" if level in (OR, AND, COMPARE) else common(left, right)
 
     def text(self, names):
         left, right = self.parts
@@ -191,25 +209,23 @@ class Binary(Expression):
 
 
 class Call(Expression):
-    __slots__ = ("function", "parts")
+    __slots__ = ("function", "parts", "element")
 
     def __init__(self, function, *parts):
         self.function = function
         self.parts = parts
+        self.element = function if function in TYPES else common(*parts)
 
     def text(self, names):
         return f"{self.function}({', '.join(inside(part, OR, names) for part in self.parts)})", ATOM
 
 
 class Where(Expression):
-    __slots__ = ("parts",)
+    __slots__ = ("parts", "element")
 
     def __init__(self, condition, yes, no):
         self.parts = (condition, yes, no)
-
-    @property
-    def is_condition(self):
-        return self.parts[1].is_condition
+        self.element = common(yes, no)
 
     def text(self, names):
         condition, yes, no = (inside(part, OR, names) for part in self.parts)
@@ -229,19 +245,77 @@ def _bits(name, left, right):
     return Binary(sign, level, left, right)
 
 
+def common(*parts):
+    """The type of the first part that has one."""
+    return next((part.element for part in parts if part.element is not None), None)
+
+
+def _divide(left, right):
+    """A quotient of floats; that of NumPy's integers is a float, and the language's is not."""
+    element = common(left, right)
+    if element in INTEGERS:
+        raise TraceError(
+            f"`/` divides floats, and the operands are {element}: convert them first, by "
+            '.astype("f64"); `//` divides integers by a whole number above 0'
+        )
+    return Binary("/", PRODUCT, left, right)
+
+
+def _floor(sign, left, right):
+    """NumPy's ``//`` and ``%``, of the language's operators, which cut off towards zero."""
+    whole = isinstance(right, Literal) and type(right.value) is int and right.value > 0
+    if left.element not in INTEGERS or not whole:
+        name = "//" if sign == "/" else "%"
+        raise TraceError(
+            f"`{name}` takes an integer field and a whole number above 0; for others use "
+            'np.floor(a / b) and a - b * np.floor(a / b), of integers after .astype("f64")'
+        )
+    cut = Binary(sign, PRODUCT, left, right)
+    if left.element.startswith("u"):
+        return cut
+    rest = Binary("%", PRODUCT, left, right)
+    below = Binary("<", COMPARE, rest, Literal(0))
+    if sign == "/":
+        return Where(below, Binary("-", SUM, cut, Literal(1)), cut)
+    return Where(below, Binary("+", SUM, rest, right), rest)
+
+
+def _extreme(function, left, right):
+    """NumPy's minimum and maximum: a NaN where one is. The language's give the other number."""
+    value = Call(function, left, right)
+    for part in (right, left):
+        if part.element in FLOATS:
+            value = Where(Binary("!=", COMPARE, part, part), part, value)
+    return value
+
+
+# Functions of NumPy that are more than one operation of the language.
+NAMED = {
+    "divide": _divide,
+    "floor_divide": lambda left, right: _floor("/", left, right),
+    "remainder": lambda left, right: _floor("%", left, right),
+    "maximum": lambda left, right: _extreme("max", left, right),
+    "minimum": lambda left, right: _extreme("min", left, right),
+}
+
+
 def where(condition, yes, no):
     """``yes`` at the points where the condition holds, else ``no``."""
     parts = (condition, yes, no)
-    if not any(isinstance(part, Expression) or hasattr(part, "center") for part in parts):
+    if not any(isinstance(part, Expression) or _is_field(part) for part in parts):
         return np.where(condition, yes, no)
     return Where(wrap(condition), wrap(yes), wrap(no))
+
+
+def _is_field(value):
+    return hasattr(value, "_trace")
 
 
 def wrap(value):
     """A value as an expression; a field is its value at the point."""
     if isinstance(value, Expression):
         return value
-    if hasattr(value, "center"):
+    if _is_field(value):
         return value.center()
     if isinstance(value, (bool, np.bool_)):
         return Literal(bool(value))
@@ -249,7 +323,10 @@ def wrap(value):
         return Literal(int(value))
     if isinstance(value, numbers.Real):
         return Literal(float(value))
-    raise TypeError(f"a stencil function can't compute with {type(value).__name__}")
+    raise TraceError(
+        f"a stencil function computes with fields and numbers, not with {type(value).__name__}; "
+        "an array becomes a field as an argument of the function"
+    )
 
 
 def inside(part, level, names):
@@ -261,25 +338,22 @@ def inside(part, level, names):
 
 
 def type_name(kind):
-    """The language's name of a type: ``f32`` of ``"f32"``, ``"float32"`` or ``np.float32``."""
-    known = {f"f{bits}": f"float{bits}" for bits in (16, 32, 64)}
-    known |= {f"{sign}{bits}": f"{word}{bits}" for bits in (8, 16, 32, 64)
-              for sign, word in (("i", "int"), ("u", "uint"))}
-    known |= {"bf16": "bfloat16", "bool": "bool"}
-    if isinstance(kind, str):
-        if kind in known:
-            return kind
-        found = kind
-    else:
-        found = getattr(kind, "__name__", None) or str(kind).removeprefix("torch.")
-        if not isinstance(kind, type):
-            found = getattr(kind, "name", found)
-    if found == "float":
-        found = "float64"
-    for name, numpy_name in known.items():
+    """The language's name of a type: ``f32`` of ``"f32"``, ``"float32"`` or ``np.float32``.
+
+    A name of the language comes first: ``"i8"`` has 8 bits, as in a program.
+    """
+    if isinstance(kind, str) and kind in TYPES:
+        return kind
+    found = str(kind).removeprefix("torch.")
+    if kind is not None:
+        try:
+            found = np.dtype(kind).name
+        except TypeError:
+            pass  # A type of PyTorch has its name alone.
+    for name, numpy_name in TYPES.items():
         if found == numpy_name:
             return name
-    raise TypeError(f"{kind!r} is no type of a field; types are {', '.join(known)}")
+    raise TraceError(f"{kind!r} is no type of a field; types are {', '.join(TYPES)}")
 
 
 def block(expressions):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -16,14 +17,17 @@ def with_history(kernel, values, when, keep, manner):
 
     steps, first_step, every = when
     in_place, out, stream, progress = manner
-    roles = {name: role for name, role, _, _ in kernel._native.fields}
+    roles = kernel._roles
     reductions = [name for name, role in roles.items() if role == "reduction"]
-    keep = reductions if keep is None else list(keep)
+    keep = reductions if keep is None else [keep] if isinstance(keep, str) else keep
+    if not isinstance(keep, Iterable):
+        raise ArgumentError(f"keep: expected names of fields and reductions, not {keep!r}")
+    keep = list(keep)
     known = [name for name, role in roles.items() if role in ("state", "reduction")]
     for name in keep:
         if name not in known:
             raise ArgumentError(f"the run has no result `{name}`; it has {', '.join(known)}")
-    if int(every) < 1:
+    if every < 1:
         raise ArgumentError("every: expected a number of at least 1")
     if steps is None:
         raise ArgumentError("with `every`, give the number of steps too")
@@ -33,7 +37,7 @@ def with_history(kernel, values, when, keep, manner):
     total = [0, 0, 0.0, None, 0, 0]
     outputs = {}
     while True:
-        part = min(int(every), steps - total[0])
+        part = min(every, steps - total[0])
         report = None
         if progress is not None:
             before = total[0]

@@ -6,9 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from . import _stencilc
-from ._errors import ArgumentError
-
+from . import _arguments, _stencilc
 
 class Result(dict):
     """What a run gave: fields and reductions by name, as items or as attributes.
@@ -26,7 +24,8 @@ class Result(dict):
     met : bool or None
         Whether the condition of an ``until`` was met, where there is one.
     copies, copied_bytes : int
-        Copies of whole fields that another layout of the arrays would spare.
+        Copies of whole fields. On a GPU, another layout of the arrays would avoid them; on the
+        processor, each run copies the fields in and the state fields out.
     history : dict
         With ``every``: the values after these steps, and under "steps" their numbers.
     """
@@ -64,12 +63,14 @@ class Result(dict):
 class Kernel:
     """A program that runs on arrays. ``compile``, ``load`` and ``function`` make it.
 
-    A version is compiled for each new set of sizes, and kept on the disk.
+    A version is compiled for each new set of sizes. Those for a GPU are kept on the disk.
     """
 
     def __init__(self, native):
         self._native = native
         self._run = native.run
+        self._roles = {name: role for name, role, _, _ in native.fields}
+        self._scalars = [name for name, _ in native.scalars]
 
     def __call__(
         self,
@@ -102,7 +103,8 @@ class Kernel:
         in_place : bool
             Write the arrays of the state fields. By default they are copied first.
         out : dict or array, optional
-            Arrays that get the state fields, by name. The array itself where there is one.
+            Arrays that get the state fields, by name. The array itself where there is one state
+            field. Not together with ``in_place``.
         stream : optional
             A CUDA stream (its handle, or an object of PyTorch or CuPy). By default the current
             one of the library that the arrays come from.
@@ -132,8 +134,14 @@ class Kernel:
         """
         if params is not None:
             values.update(params)
-        if out is not None and not isinstance(out, dict):
-            out = {self._only_state(): out}
+        _arguments.manner(in_place, out, progress)
+        _arguments.no_gradients(self._scalars, values)
+        steps = None if steps is None else _arguments.whole("steps", steps)
+        first_step = _arguments.whole("first_step", first_step)
+        if out is not None:
+            out = _arguments.outputs(self._roles, values, out)
+        if progress is False:
+            progress = None
         if progress is True:
             from ._progress import bar
 
@@ -152,16 +160,10 @@ class Kernel:
         if every is not None:
             from ._history import with_history
 
-            when = (steps, first_step, every)
+            when = (steps, first_step, _arguments.whole("every", every))
             return with_history(self, values, when, keep, (in_place, out, stream, progress))
         outputs, told = self._run(values, steps, first_step, in_place, out, stream, progress)
         return Result(outputs, told)
-
-    def _only_state(self):
-        names = [name for name, role, _, _ in self._native.fields if role == "state"]
-        if len(names) != 1:
-            raise ArgumentError(f"`out` is a dict here: the program has {', '.join(names)}")
-        return names[0]
 
     @property
     def name(self):
@@ -196,7 +198,10 @@ class Kernel:
 
     @property
     def ptx(self):
-        """The PTX for the sizes of the last call; for open sizes before the first."""
+        """The PTX for the sizes of the last call; for open sizes before the first.
+
+        Where the program runs on the processor, this is the code that a GPU would run.
+        """
         return self._native.level("ptx", None)
 
     @property
@@ -207,14 +212,15 @@ class Kernel:
     def source(self, level="stencil", **sizes):
         """The text of a level: ast, stencil, tiled, gpu, nvvm, llvm, ptx or plan.
 
-        For the sizes that are given; else for those of the last call, or open ones.
+        For the sizes that are given; else for those of the last call, or open ones. The levels are
+        those of a GPU, also where the program runs on the processor.
         """
         return self._native.level(level, sizes or None)
 
     def report(self, *, as_dict=False, **sizes):
         """The schedule, registers, spills and predicted rates, as text or as a dict.
 
-        For the same sizes as ``source``. Registers and spills need ptxas.
+        For the same sizes as ``source``, and for a GPU as there. Registers and spills need ptxas.
         """
         text = self._native.report(as_dict, sizes or None)
         return json.loads(text) if as_dict else text
@@ -230,10 +236,12 @@ def compile(program, *, target="auto", define=None, cache=None, **options):
     Parameters
     ----------
     program : str or path
-        A file, or the text of a program: what has a line break, or a blank and is no file.
+        A file, or the text of a program: what has a line break, or a blank and is no file. A file
+        whose name ends in ``.mlir`` holds a module.
     target : str
         "cuda"; "cpu", the processor of this machine; "reference", a plain interpreter; "sim", a
-        simulated GPU that checks every access; "auto", CUDA where there is a device, else "cpu".
+        simulated GPU that checks every access; "auto", CUDA where there is a device, else "cpu",
+        or "reference" where an option is for GPUs alone.
     define : dict, optional
         Sizes that are fixed when the program is compiled.
     cache : path or False, optional

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 
+from ._errors import ArgumentError
 from ._stencilc import png
 
 
@@ -16,9 +16,10 @@ def picture(array, path=None, *, colors="viridis", range=None):
     Parameters
     ----------
     array : array of shape (height, width) or (width,)
-        Numbers or bools of NumPy, CuPy, PyTorch or JAX. NaNs and infinities are magenta.
+        Numbers or bools of NumPy, CuPy, PyTorch or JAX. Complex numbers are shown by their absolute
+        values. NaNs and infinities are magenta.
     path : str or path, optional
-        Where the PNG file is written.
+        Where the PNG file is written; its name ends in ``.png``.
     colors : str
         "viridis", "gray", "inferno" or "coolwarm".
     range : (float, float), optional
@@ -32,17 +33,23 @@ def picture(array, path=None, *, colors="viridis", range=None):
     Raises
     ------
     ArgumentError
-        Where the array has other dimensions, or no cell.
+        Where the array has other cells, other dimensions or no cell, or the name another ending.
     """
-    cells = np.ascontiguousarray(on_host(array), dtype=np.float32)
+    if path is not None and Path(path).suffix.lower() != ".png":
+        raise ArgumentError(f"a picture is a PNG file; end the name in .png, not {str(path)!r}")
+    cells = on_host(array)
+    if np.iscomplexobj(cells):
+        cells = np.abs(cells)
+    try:
+        cells = np.ascontiguousarray(cells, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"a picture shows numbers or bools, not {cells.dtype}") from None
     shape = cells.shape if cells.ndim == 2 else (1, cells.size) if cells.ndim == 1 else None
     if shape is None:
-        from ._errors import ArgumentError
-
         raise ArgumentError(f"a picture has one or two dimensions, not {cells.ndim}")
     data = png(shape, cells.tobytes(), colors, range)
     if path is not None:
-        Path(os.fspath(path)).write_bytes(data)
+        Path(path).write_bytes(data)
     return data
 
 
@@ -53,5 +60,7 @@ def on_host(array):
     if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
         return array.get()
     if hasattr(array, "detach"):
+        # NumPy has no bfloat16.
+        array = array.float() if str(array.dtype) == "torch.bfloat16" else array
         return array.detach().cpu().numpy()
     return np.asarray(array)

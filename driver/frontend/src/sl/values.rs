@@ -233,7 +233,7 @@ impl Lower<'_> {
         {
             let message = format!("a shift by {count} of a type of {bits} bits");
             let error = Diagnostic::error(message, right.span, format!("not 0 to {}", bits - 1));
-            let wider = if bits == 32 { ", or convert to a wider type: `(long) a`" } else { "" };
+            let wider = if bits == 32 { ", or convert to a wider type: `(int64) a`" } else { "" };
             self.report(error.help(format!("shift by less{wider}")));
             return None;
         }

@@ -41,7 +41,7 @@ impl Lower<'_> {
                 if array {
                     // As in C, elements without a value are 0.
                     let zero = convert(types::integer(0, Element::I32, name.span), element);
-                    found.resize(cells.len().max(found.len()), Cell::Value(zero));
+                    found.resize(cells.len(), Cell::Value(zero));
                 }
                 cells = found;
             }

@@ -21,15 +21,27 @@ fn divides(name: &str) -> bool {
     DIVISIONS.contains(&name) || name == "arith.remf"
 }
 
-/// Whether a point function can be evaluated on vectors.
-pub fn is_lanewise(function: Op) -> bool {
+/// Operations on floats of 16 bits in the code of a vector, one for each lane. LLVM takes a
+/// millisecond for each: it converts lane by lane.
+const MOST_SHORT: usize = 1000;
+
+/// Whether a point function can be evaluated on vectors of some lanes, in code that is compiled
+/// soon.
+pub fn is_lanewise(function: Op, lanes: i64) -> bool {
+    let is_short = |value: &Val| ["f16", "bf16"].contains(&&*value.r#type().to_string());
+    let short = |op: &Op| mlir::operands(*op).iter().chain(&mlir::results(*op)).any(is_short);
+    let all = mlir::walk(function);
+    let count = all.iter().filter(|op| short(op)).count();
+    if count.saturating_mul(usize::try_from(lanes).unwrap_or(1)) > MOST_SHORT {
+        return false;
+    }
     let known = |op: Op| {
         let name = mlir::name(op);
         matches!(name, "func.func" | "func.return" | "scf.if" | "scf.yield")
             || IN_INSTRUCTIONS.contains(&name)
             || (name.starts_with("arith.") && !divides(name))
     };
-    mlir::walk(function).into_iter().all(known)
+    all.into_iter().all(known)
 }
 
 /// `vector<LxT>`.

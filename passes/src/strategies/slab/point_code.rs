@@ -64,7 +64,7 @@ impl<'c> PointCode<'c, '_> {
                 })
             })
         };
-        if self.lanes == 1 || !lanes::is_lanewise(function) {
+        if self.lanes == 1 || !lanes::is_lanewise(function, self.lanes) {
             return single(builder);
         }
         let (way, _) = reads::way(self.scope.program, function, (self.lanes, self.registers))?;

@@ -128,7 +128,7 @@ fn code(subject: &Subject, apply: &Apply) -> Result<([f64; 2], i64), Error> {
             widest = widest.max(bytes_of(subject.program.field(field)?.element));
         }
         let own = (i64::from(subject.vector_bytes()) / widest).max(1);
-        let own_cost = if lanes::is_lanewise(function) && own > 1 {
+        let own_cost = if lanes::is_lanewise(function, own) && own > 1 {
             let registers = subject.vector_registers();
             let (_, cost) = reads::way(subject.program, function, (own, registers))?;
             [cost.cycles / own as f64, cost.lines * LINE as f64 / own as f64]

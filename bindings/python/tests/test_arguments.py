@@ -1,0 +1,91 @@
+"""Arguments of calls, and of pictures, that are wrong or that NumPy would take."""
+
+import numpy as np
+import pytest
+import stencilc
+from conftest import HEAT, heat
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return stencilc.compile(HEAT, target="reference")
+
+
+@pytest.mark.parametrize(
+    "change, text",
+    [
+        (dict(out={"Z": 0}), "out: `Z` is no state field; the state fields are A"),
+        (dict(out={"K": 0}), "out: `K` is no state field"),
+        (dict(out={"total": 0}), "out: `total` is no state field"),
+        (dict(out={"A": {"h": 0}}), "out: `A.h` has another form than the argument `A`"),
+        (dict(out=(1, 2)), "out: `A` is no array but tuple"),
+        (dict(out=np.zeros((20, 33), np.float32), in_place=True), "exclude each other"),
+        (dict(in_place=1), "in_place: expected True or False, not 1"),
+        (dict(steps=1.5), "steps: expected a whole number, not 1.5"),
+        (dict(first_step="0"), "first_step: expected a whole number"),
+        (dict(steps=2, every=1.5), "every: expected a whole number"),
+        (dict(steps=2, every=1, keep=3), "keep: expected names"),
+        (dict(progress=3), "progress: expected a callable or True, not 3"),
+    ],
+)
+def test_what_a_call_refuses(kernel, plate, rates, change, text):
+    before = plate.copy()
+    with pytest.raises(stencilc.ArgumentError) as raised:
+        kernel(**{**dict(A=plate, K=rates), **change})
+    assert text in str(raised.value)
+    assert np.array_equal(plate, before)
+
+
+def test_an_out_that_is_read_only(kernel, plate, rates):
+    out = np.zeros_like(plate)
+    out.flags.writeable = False
+    with pytest.raises(stencilc.ArgumentError, match="`A` is read-only"):
+        kernel(A=plate, K=rates, out=out)
+
+
+def test_what_a_call_takes(kernel, plate, rates):
+    result = kernel(A=plate, K=rates, steps=np.int64(3), first_step=np.int32(0), progress=False)
+    assert np.array_equal(result.A, heat(plate, rates, 3))
+    kept = kernel(A=plate, K=rates, steps=3, every=np.int64(1), keep="total")
+    assert kept.history["total"].shape == (3,)
+
+
+def test_out_of_a_struct():
+    text = ("struct S { h : f32, u : f32 }\nparam N\ngrid G = [0..N-1]\nfield W : S on G\n"
+            "fn f -> W [0..N-1] = S { h: W[0].h + 1, u: W[0].u }\nsteps 1\n")
+    kernel = stencilc.compile(text, target="reference")
+    members = {"h": np.zeros(4, np.float32), "u": np.zeros(4, np.float32)}
+    out = {"h": np.empty(4, np.float32), "u": np.empty(4, np.float32)}
+    result = kernel(W=members, out={"W": out})
+    assert result.W["h"] is out["h"] and out["h"].tolist() == [1] * 4
+    with pytest.raises(stencilc.ArgumentError, match="`W` has another form"):
+        kernel(W=members, out={"W": np.zeros(4, [("h", "f4"), ("u", "f4")])})
+
+
+def test_a_scalar_that_requires_a_gradient(kernel, plate, rates):
+    class Scalar:
+        requires_grad = True
+
+        def __float__(self):
+            return 0.2
+
+    with pytest.raises(stencilc.ArgumentError, match="alpha.detach()"):
+        kernel(A=plate, K=rates, alpha=Scalar())
+    out = plate.view(type("Array", (np.ndarray,), {"requires_grad": True})).copy()
+    with pytest.raises(stencilc.ArgumentError, match="out: the array of `A` requires a gradient"):
+        kernel(A=plate, K=rates, out=out)
+
+
+def test_pictures_of_complex_numbers(plate):
+    turned = plate * np.exp(1j * plate)
+    assert stencilc.picture(turned.astype(np.complex128)) == stencilc.picture(abs(turned))
+    with pytest.raises(stencilc.ArgumentError, match="numbers or bools"):
+        stencilc.picture(np.zeros((2, 2), [("h", "f4"), ("u", "f4")]))
+
+
+@pytest.mark.parametrize("name", ["x.jpg", "x"])
+def test_a_picture_is_a_png_file(name, tmp_path, plate):
+    with pytest.raises(stencilc.ArgumentError, match="end the name in .png"):
+        stencilc.picture(plate, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    stencilc.picture(plate, str(tmp_path / "x.PNG"))
