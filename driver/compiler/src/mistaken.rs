@@ -12,7 +12,7 @@ pub fn module_in_mlir(source: &Source) -> Option<Place> {
     let mut words = text.split_whitespace();
     let begins = match words.next()? {
         "module" | "func.func" | "\"builtin.module\"" => true,
-        word => word.starts_with("\"builtin.module\"(") || word == "module{",
+        word => word.starts_with("\"builtin.module\"(") || word.starts_with("module{"),
     };
     let alias = text.starts_with(['#', '!']) && words.next() == Some("=");
     (begins || alias).then(|| Place {
