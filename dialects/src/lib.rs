@@ -34,6 +34,8 @@ pub struct Signature {
     pub results: &'static [&'static str],
     /// Names of its attributes.
     pub attributes: &'static [&'static str],
+    /// Names of the attributes that it may have beside these, which IRDL can't declare.
+    pub optional: &'static [&'static str],
 }
 
 /// A context with all upstream dialects and ours.

@@ -12,7 +12,7 @@ mod upstream;
 
 pub use diagnostics::{Diagnostic, Severity, capture, first_error, place};
 pub use structure::{
-    append_block, arguments, attribute, blocks, body, entry, inline_block, module_op,
+    append_block, arguments, attribute, blocks, body, entries, entry, inline_block, module_op,
     move_all_before, operands, operations, results,
 };
 pub use text::MAX_NESTING;
@@ -187,6 +187,20 @@ pub fn erase(operation: Op) {
         mlir_sys::mlirOperationRemoveFromParent(operation.to_raw());
         mlir_sys::mlirOperationDestroy(operation.to_raw());
     }
+}
+
+/// The attributes that an operation has beside those that upstream declares for it.
+pub fn own_attributes<'c>(operation: Op<'c>) -> Vec<(&'c str, Attribute<'c>)> {
+    let raw = operation.to_raw();
+    // SAFETY: the handle is valid, and each position is below the count.
+    let at = |position| unsafe {
+        let named = mlir_sys::mlirOperationGetDiscardableAttribute(raw, position);
+        let name = identifier(Identifier::from_raw(named.name)).unwrap_or_default();
+        (name, Attribute::from_raw(named.attribute))
+    };
+    // SAFETY: as before.
+    let count = unsafe { mlir_sys::mlirOperationGetNumDiscardableAttributes(raw) };
+    (0..count).map(at).collect()
 }
 
 /// Sets an attribute.

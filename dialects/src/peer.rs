@@ -23,13 +23,21 @@ pub const OPERATIONS: &[Signature] = &[
         operands: &["flags", "index", "count"],
         results: &[],
         attributes: &[],
+        optional: &[],
     },
-    Signature { name: WAIT, operands: &["flags", "index", "count"], results: &[], attributes: &[] },
+    Signature {
+        name: WAIT,
+        operands: &["flags", "index", "count"],
+        results: &[],
+        attributes: &[],
+        optional: &[],
+    },
     Signature {
         name: ARRIVE,
         operands: &["flags", "index", "count"],
         results: &["before"],
         attributes: &[],
+        optional: &[],
     },
 ];
 

@@ -54,43 +54,63 @@ pub const OPERATIONS: &[Signature] = &[
         operands: &[],
         results: &[],
         attributes: &["sym_name", "lower", "upper"],
+        optional: &[],
     },
     Signature {
         name: FIELD,
         operands: &[],
         results: &[],
         attributes: &["sym_name", "grid", "type", "role"],
+        optional: &[
+            "stencil.initial",
+            "stencil.boundary",
+            "stencil.bool",
+            "stencil.member",
+            "stencil.combined",
+            "tiled.computed",
+        ],
     },
     Signature {
         name: SCALAR,
         operands: &[],
         results: &[],
         attributes: &["sym_name", "type", "default"],
+        optional: &[],
     },
-    Signature { name: APPLY, operands: &[], results: &[], attributes: &["updates", "pieces"] },
+    Signature {
+        name: APPLY,
+        operands: &[],
+        results: &[],
+        attributes: &["updates", "pieces"],
+        optional: &["stencil.repeat", "tiled.kernel"],
+    },
     Signature {
         name: REDUCE,
         operands: &[],
         results: &[],
         attributes: &["field", "grid", "function", "operation"],
+        optional: &["stencil.repeat"],
     },
     Signature {
         name: UNTIL,
         operands: &[],
         results: &[],
         attributes: &["condition", "every", "text"],
+        optional: &[],
     },
     Signature {
         name: GATHER,
         operands: &["coordinates"],
         results: &["value"],
         attributes: &["field"],
+        optional: &[],
     },
     Signature {
         name: CHECK,
         operands: &[],
         results: &[],
         attributes: &["value", "unless_empty", "message"],
+        optional: &[],
     },
 ];
 
@@ -307,16 +327,22 @@ fn constants<'c>(op: Op<'c>) -> Vec<(&'c str, i64)> {
 
 fn params<'c>(op: Op<'c>) -> Result<Vec<&'c str>, Error> {
     if mlir::attribute(op, PARAMS).is_none() {
-        let place = mlir::place(op.location());
-        return Err(Error::new(
-            place,
-            format!(
-                "the module is no stencil program: it lacks {PARAMS}, the names of its run-time \
-                 sizes"
-            ),
-        ));
+        return Err(no_program(op));
     }
     read(op, PARAMS, attribute::as_strings)
+}
+
+/// The error of a module that is no stencil program.
+pub(crate) fn no_program(module: Op) -> Error {
+    let place = mlir::place(module.location());
+    let message = "the module is no stencil program: it lacks stencil.params, the names of its \
+                   run-time sizes";
+    Error::new(place, message)
+}
+
+/// Whether an operation declares a part of a program, at the top of its module.
+pub(crate) fn is_declaration(op: Op) -> bool {
+    [GRID, FIELD, SCALAR, APPLY, REDUCE, UNTIL, CHECK].contains(&mlir::name(op))
 }
 
 /// Whether a module holds a stencil program at all.

@@ -54,15 +54,29 @@ pub const OPERATIONS: &[Signature] = &[
         operands: &[],
         results: &["tile"],
         attributes: &["field", "lower", "upper"],
+        optional: &[],
     },
     Signature {
         name: APPLY,
         operands: &["inputs"],
         results: &["outputs"],
         attributes: &["reads", "updates", "pieces", "step", "lower", "upper"],
+        optional: &["tiled.partial", "tiled.keeps"],
     },
-    Signature { name: STORE, operands: &["tile"], results: &[], attributes: &["field"] },
-    Signature { name: REPEAT, operands: &[], results: &[], attributes: &["count", "kernels"] },
+    Signature {
+        name: STORE,
+        operands: &["tile"],
+        results: &[],
+        attributes: &["field"],
+        optional: &[],
+    },
+    Signature {
+        name: REPEAT,
+        operands: &[],
+        results: &[],
+        attributes: &["count", "kernels"],
+        optional: &["tiled.until", "tiled.height", "tiled.halo"],
+    },
 ];
 
 /// Cells of a tile along one dimension, and cells of a thread: far more than fit in any shared

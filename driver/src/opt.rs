@@ -6,6 +6,7 @@ use clap::Parser;
 use std::path::{Path, PathBuf};
 use stencil_compiler::stages::text;
 use stencil_compiler::{Failure, Progress, Source};
+use stencil_dialects::IRDL;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_passes::pipeline_text;
@@ -35,6 +36,9 @@ pub struct Args {
     /// Print to standard error how long each pass took
     #[arg(long)]
     timing: bool,
+    /// Print the IRDL declarations of our dialects, for `mlir-opt --irdl-file`
+    #[arg(long, exclusive = true)]
+    print_irdl: bool,
     /// Where to write; standard output if left out
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -58,6 +62,11 @@ fn passes_help() -> String {
 /// What is wrong with each part of the file; then no output is written.
 pub fn run(args: &Args) -> Result<(), Vec<Failure>> {
     let alone = |failure| vec![failure];
+    if args.print_irdl {
+        let mut outputs = Outputs::default();
+        outputs.add_text(Path::new("-"), &IRDL.map(|(_, text)| text).concat());
+        return outputs.write().map_err(alone);
+    }
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let place = ("-o".to_owned(), output.to_owned());
     files::check_outputs(&[place], std::slice::from_ref(&args.file)).map_err(alone)?;

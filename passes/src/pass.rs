@@ -62,6 +62,12 @@ impl Step {
         Self::Upstream(text.into())
     }
 
+    /// Whether it is upstream's pass that replaces calls.
+    pub fn inlines(&self) -> bool {
+        let Self::Upstream(text) = self else { return false };
+        text.strip_prefix("inline").is_some_and(|rest| rest.is_empty() || rest.starts_with('{'))
+    }
+
     /// Changes a module, without the runner's checks.
     ///
     /// # Errors

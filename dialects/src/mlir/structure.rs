@@ -1,6 +1,8 @@
 //! What modules, operations and blocks consist of, and how it is moved and copied.
 
+use super::identifier;
 use super::{Blk, Op, Val, block, copy_to, key, move_before, op, value};
+use melior::ir::attribute::DictionaryAttribute;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, Block, Location, Module, Region, RegionLike, Type};
@@ -48,6 +50,13 @@ fn first_block<'c>(operation: Op<'c>, region: usize) -> Option<Blk<'c>> {
 /// The attribute of a name, or none.
 pub fn attribute<'c>(operation: Op<'c>, name: &str) -> Option<Attribute<'c>> {
     operation.attribute(name).ok()
+}
+
+/// The entries of a dictionary; none for another attribute.
+pub fn entries<'c>(attribute: Attribute<'c>) -> Option<Vec<(&'c str, Attribute<'c>)>> {
+    let all = DictionaryAttribute::try_from(attribute).ok()?;
+    let entries = (0..all.len()).filter_map(|index| all.element(index).ok());
+    Some(entries.map(|(name, value)| (identifier(name).unwrap_or_default(), value)).collect())
 }
 
 /// The arguments of a block.

@@ -12,8 +12,12 @@ use melior::utility::parse_pass_pipeline;
 pub fn run_upstream(context: &Context, module: &mut Module, pipeline: &str) -> Result<(), Error> {
     let manager = PassManager::new(context);
     manager.enable_verifier(false);
-    parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline).map_err(|error| {
-        Error::user(format!("unknown pass or option in '{pipeline}': {}", tidy(&error.to_string())))
+    let (result, diagnostics) =
+        capture(context, || parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline));
+    result.map_err(|error| {
+        let reason = first_error(diagnostics).map(|error| error.message);
+        let reason = reason.unwrap_or_else(|| tidy(&error.to_string()));
+        Error::user(format!("unknown pass or option in '{pipeline}': {reason}{}", nest(&reason)))
     })?;
     let (result, diagnostics) = capture(context, || manager.run(module));
     result.map_err(|_| {
@@ -27,8 +31,18 @@ pub fn run_upstream(context: &Context, module: &mut Module, pipeline: &str) -> R
 
 /// The sentence of a message of the pipeline parser, without its echo of the text.
 fn tidy(message: &str) -> String {
-    let sentence = message.split_once("error: ").map_or(message, |(_, rest)| rest);
+    let reason = message.trim_start_matches("failed to parse pass pipeline:").trim_start();
+    let sentence = reason.split_once("error: ").map_or(reason, |(_, rest)| rest);
     sentence.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+/// The remedy where a pass is for another operation than the module, or the message has no reason.
+fn nest(reason: &str) -> &'static str {
+    if reason.is_empty() || reason.contains("restricted to") {
+        "; a pass of another operation is nested, such as gpu.module(convert-gpu-to-nvvm)"
+    } else {
+        ""
+    }
 }
 
 /// Runs MLIR's own verifier.

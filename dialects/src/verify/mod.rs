@@ -2,6 +2,7 @@
 //!
 //! A verifier reports every fault of its level, not only the first.
 
+mod attributes;
 mod bounds;
 mod launch;
 pub mod peer;
@@ -23,13 +24,21 @@ use melior::ir::{AffineMap, Module};
 /// Runs every verifier that the module's contents call for.
 pub fn all(module: &Module) -> Result<(), Vec<Error>> {
     let mut errors = Vec::new();
+    attributes::verify(module, &mut errors);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
     errors.extend(Target::get(module).err());
     if crate::stencil::is_program(module) {
         stencil::verify(module, &mut errors);
         if errors.is_empty() {
             tiled::verify(module, &mut errors);
         }
+        if errors.is_empty() {
+            errors.extend(stencil::computes(module).err());
+        }
     }
+    errors.extend(stencil::outside_of_programs(module).err());
     peer::verify(module, &mut errors);
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

@@ -98,14 +98,16 @@ pub(super) fn verify<'c>(
         ));
     }
     let rank = purpose.rank(program)?;
-    for (argument, value) in stencil::arguments_with_values(function)? {
+    for (index, (argument, value)) in
+        stencil::arguments_with_values(function)?.into_iter().enumerate()
+    {
         let declared = type_of_argument(program, function, (&argument, value), purpose, rank)?;
         let found = value.r#type();
         if found != declared {
             return Err(at(
                 function,
                 format!(
-                    "an argument of @{name} has type {found}, and what it stands for has type \
+                    "argument {index} of @{name} has type {found}, and what it stands for has type \
                      {declared}"
                 ),
             ));

@@ -13,7 +13,9 @@ use crate::cover::{Bounds, checked_values, of_points};
 use crate::error::Error;
 use crate::limits::{BOUND_SIZES, GRID_END, REPEATS, REPETITIONS, STEPS};
 use crate::mlir::{self, Op};
-use crate::stencil::{Apply, Boundary, Grid, Program, Repetition, Role};
+use crate::stencil::{self, Apply, Boundary, Grid, Program, Repetition, Role};
+use crate::tiled;
+use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Module, Type};
 use std::collections::BTreeSet;
 
@@ -44,6 +46,36 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     }
     repetitions(&program, errors);
     reduce::verify(&program, errors);
+}
+
+/// Checks that a program has an apply, or what a pass makes of one.
+pub(super) fn computes(module: &Module) -> Result<(), Error> {
+    let only_declares = |op: &Op| match mlir::name(*op) {
+        stencil::APPLY | stencil::REDUCE => false,
+        "func.func" => mlir::attribute(*op, "tiled.strategy").is_none(),
+        _ => stencil::is_declaration(*op),
+    };
+    if mlir::operations(mlir::body(module)).iter().all(only_declares) {
+        let message = "there is no stencil.apply; the program has no functions";
+        return Err(at(mlir::module_op(module), message));
+    }
+    Ok(())
+}
+
+/// Checks that declarations stand at the top of a module that is a program. Elsewhere nobody reads
+/// them.
+pub(super) fn outside_of_programs(module: &Module) -> Result<(), Error> {
+    let whole = mlir::module_op(module);
+    let (program, top) = (stencil::is_program(module), mlir::body(module));
+    let ours = |op: &Op| stencil::is_declaration(*op) || mlir::name(*op) == tiled::REPEAT;
+    let is_lost = |op: &Op| ours(op) && !(program && op.block() == Some(top));
+    let Some(lost) = mlir::walk(whole).into_iter().find(is_lost) else { return Ok(()) };
+    let (name, place) = (mlir::name(lost), mlir::place(lost.location()));
+    if program {
+        let message = format!("{name} stands in the module of the program itself; move it there");
+        return Err(Error::new(place, message));
+    }
+    Err(stencil::no_program(whole).with_note(place, format!("{name} stands here")))
 }
 
 /// Items of one repetition stand together, their numbers are in range, and no more than two
@@ -103,6 +135,7 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
             bounds(program, grid.op, map, errors);
         }
     }
+    distinct(program, errors);
     for field in &program.fields {
         if !program.grids.iter().any(|grid| grid.name == field.grid) {
             errors.push(at(field.op, format!("there is no stencil.grid @{}", field.grid)));
@@ -142,6 +175,20 @@ fn params(whole: Op, program: &Program, errors: &mut Vec<Error>) {
                 whole,
                 format!("the run-time size \"{name}\" stands twice in stencil.params"),
             ));
+        }
+    }
+}
+
+/// Fields and scalars have other names than sizes: outside of the module, one name is one thing.
+fn distinct(program: &Program, errors: &mut Vec<Error>) {
+    let scalars = program.scalars.iter().map(|scalar| (scalar.op, scalar.name));
+    let fields = program.fields.iter().map(|field| (field.op, field.name));
+    for (op, name) in scalars.chain(fields) {
+        let fixed = program.constants.iter().any(|(constant, _)| *constant == name);
+        if fixed || name == "steps" || program.params.contains(&name) {
+            let what = if name == "steps" { "the number of steps" } else { "a size" };
+            let message = format!("@{name} is declared twice: it is the name of {what}, too");
+            errors.push(at(op, format!("{message}; choose another")));
         }
     }
 }

@@ -22,6 +22,7 @@ mod failure;
 mod import;
 mod inline_calls;
 mod level;
+mod mistaken;
 mod nest;
 mod outcome;
 mod pauses;

@@ -5,6 +5,7 @@ use crate::control::{Control, Progress};
 use crate::failure::Failure;
 use crate::import;
 use crate::inline_calls;
+use crate::mistaken;
 use crate::nest;
 use crate::session::Options;
 use crate::toolchain;
@@ -69,6 +70,10 @@ pub fn context(source: &Source) -> Result<Context, Failure> {
 /// # Errors
 /// What is wrong with the program.
 pub fn check(source: &Source, options: &Options) -> Result<Program, Failure> {
+    if let Some(place) = mistaken::module_in_mlir(source) {
+        let message = "this looks like MLIR; name the file .mlir";
+        return Err(Failure::in_source(&Error::new(place, message), source));
+    }
     let (program, diagnostics) = stencil_frontend::load(source, &options.defines);
     let mut program = program.ok_or_else(|| Failure::diagnostics(diagnostics, source))?;
     for field in program.fields.values_mut().filter(|field| field.role == Role::Temp) {

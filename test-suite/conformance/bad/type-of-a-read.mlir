@@ -1,4 +1,4 @@
-// error: an argument of @f has type f32, and what it stands for has type f64
+// error: argument 0 of @f has type f32, and what it stands for has type f64
 #zero = affine_map<()[n] -> (0)>
 #last = affine_map<()[n] -> (n - 1)>
 #first = affine_map<()[n] -> (1)>

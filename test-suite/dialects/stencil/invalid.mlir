@@ -92,7 +92,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
     return %w : f32
   }
-  // expected-error @+1 {{stencil.apply: the attribute 'pieces' is of the wrong kind}}
+  // expected-error @+1 {{there is no key fn of pieces; it has function, lower and upper}}
   "stencil.apply"() {updates = [@A], pieces = [{fn = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
 }
 
@@ -188,7 +188,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = ui32, role = "state"} : () -> ()
-  // expected-error @+1 {{an argument of @f has type ui32, and what it stands for has type i32}}
+  // expected-error @+1 {{argument 0 of @f has type ui32, and what it stands for has type i32}}
   func.func private @f(%a: ui32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> ui32 {
     return %a : ui32
   }
@@ -382,7 +382,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
-  // expected-error @+1 {{an argument of @f has type f64, and what it stands for has type f32}}
+  // expected-error @+1 {{argument 0 of @f has type f64, and what it stands for has type f32}}
   func.func private @f(%w: f64 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
     %r = arith.truncf %w : f64 to f32
     return %r : f32
@@ -396,7 +396,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
-  // expected-error @+1 {{an argument of @f has type i32, and what it stands for has type i64}}
+  // expected-error @+1 {{argument 0 of @f has type i32, and what it stands for has type i64}}
   func.func private @f(%t: i32 {stencil.step}) -> f32 {
     %r = arith.sitofp %t : i32 to f32
     return %r : f32
@@ -669,7 +669,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state", stencil.boundary = @edge} : () -> ()
-  // expected-error @+1 {{an argument of @edge has type f64, and what it stands for has type f32}}
+  // expected-error @+1 {{argument 0 of @edge has type f64, and what it stands for has type f32}}
   func.func private @edge(%a: f64 {stencil.nearest}) -> f64 {
     return %a : f64
   }

@@ -20,7 +20,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 
 // -----
 
-// expected-error @unknown {{there is no stencil.apply to tile; the program has no functions, or is tiled already}}
+// expected-error @+1 {{there is no stencil.apply; the program has no functions}}
 module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
 }
 

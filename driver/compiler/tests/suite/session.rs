@@ -180,6 +180,30 @@ fn point_functions_may_call_functions_of_the_embedding_program() {
 }
 
 #[test]
+fn the_simulator_finds_a_gather_outside_of_its_grid() {
+    let text = r#"
+#first = affine_map<()[n] -> (0)>
+#last = affine_map<()[n] -> (n - 1)>
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (3)>} {
+  "stencil.grid"() {sym_name = "G", lower = #first, upper = #last} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @next(%i: i64 {stencil.coord = 0 : i64}) -> f32 {
+    %one = arith.constant 1 : i64
+    %at = arith.addi %i, %one : i64
+    %new = "stencil.gather"(%at) {field = @A} : (i64) -> f32
+    func.return %new : f32
+  }
+  "stencil.apply"() {updates = [@A],
+    pieces = [{function = @next, lower = #first, upper = #last}]} : () -> ()
+}
+"#;
+    let (source, session) = (Source::new("next.mlir", text), Session::new(options("naive")));
+    let executable = session.executable(&source, SIMULATOR, Control::default()).unwrap();
+    let inputs = [("A".to_owned(), Array::noise(Element::F32, &[40], 7).unwrap())].into();
+    assert!(executable.run(&inputs, Request::default(), Control::default()).is_err());
+}
+
+#[test]
 fn progress_names_each_pass_and_counts_every_step() {
     let session = Session::new(options("block"));
     for target in [Target::Reference, SIMULATOR] {

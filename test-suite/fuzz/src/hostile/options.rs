@@ -122,12 +122,13 @@ const RUN: [(&str, Value); 22] = [
     ("--tolerance", Number),
     ("--version", Nothing),
 ];
-const OPT: [(&str, Value); 5] = [
+const OPT: [(&str, Value); 6] = [
     ("--pass-pipeline", Word(PASSES)),
     ("--split-input-file", Nothing),
     ("--verify-diagnostics", Nothing),
     ("--print-ir-after-all", Nothing),
     ("--timing", Nothing),
+    ("--print-irdl", Nothing),
 ];
 const BENCH: [(&str, Value); 20] = [
     ("--choose", Pair),
