@@ -5,7 +5,7 @@
  * another kind is an error.
  *
  * Every function may be called by any thread. Two threads may use one run at a time only where one
- * of them calls stencil_run_cancel or stencil_run_free; another call returns STENCIL_BUSY.
+ * of them calls stencil_run_cancel or stencil_run_free; another call returns STENCIL_STATUS_BUSY.
  *
  * Handles belong to the caller, who frees them. Memory belongs to whoever made it: the library
  * copies texts, names and shapes within the call, and uses bound memory within
@@ -232,7 +232,7 @@ typedef struct {
     double seconds;
     /**
      * Copies of whole fields beside those between host and device: for strides, for values that
-     * the last step left in another buffer, and for all fields on `reference` and `sim`.
+     * the last step left in another buffer, and for all fields elsewhere than on CUDA.
      */
     uint64_t copies;
     /**
@@ -244,11 +244,6 @@ typedef struct {
      */
     int32_t met;
 } stencil_report;
-
-/**
- * All of them, in order.
- */
-#define stencil_status_ALL { stencil_status_Ok, stencil_status_Argument, stencil_status_Handle, stencil_status_Busy, stencil_status_Plan, stencil_status_Compile, stencil_status_Sizes, stencil_status_NoDevice, stencil_status_Device, stencil_status_Memory, stencil_status_Cancelled, stencil_status_NoResult, stencil_status_Internal, }
 
 #ifdef __cplusplus
 extern "C" {
@@ -272,7 +267,7 @@ const char *stencil_status_name(int32_t status);
 size_t stencil_error_message(char *buffer, size_t capacity);
 
 /**
- * Makes a program of a plan (JSON) and its code (PTX or a cubin). Both are copied. `program` gets
+ * Makes a program of a plan (JSON) for CUDA and its code (PTX or a cubin). Both are copied. `program` gets
  * a handle, which the caller frees by stencil_program_free.
  */
 stencil_status stencil_load(const uint8_t *text,
@@ -304,7 +299,7 @@ stencil_status stencil_load_linked(const uint8_t *text,
                                    stencil_program *program);
 
 /**
- * Makes a program of the file `NAME.plan.json` and of `NAME.ptx` beside it.
+ * Makes a program of the file `NAME.plan.json` for CUDA and of `NAME.ptx` beside it.
  */
 stencil_status stencil_load_file(const char *path, stencil_program *program);
 
@@ -319,7 +314,7 @@ stencil_status stencil_program_free(stencil_program program);
 stencil_status stencil_program_fields(stencil_program program, uint32_t *count);
 
 /**
- * A field by its number from 0, in the order of declaration. Its name goes to `name` as by
+ * A field by its number from 0, in the order of the plan. Its name goes to `name` as by
  * stencil_error_message, and `length` gets the bytes of the whole name; `name` and `length` may be
  * null. The cells of structs and vecs are a field for each number: `W.h`, `V.0`.
  */
@@ -342,14 +337,15 @@ stencil_status stencil_run_new(stencil_program program, stencil_run *run);
 stencil_status stencil_run_free(stencil_run run);
 
 /**
- * Chooses the CUDA device by its number; 0 unless it is chosen.
+ * Chooses the CUDA device by its number; 0 unless it is chosen. Programs of other targets have no
+ * use for it.
  */
 stencil_status stencil_run_device(stencil_run run, int32_t device);
 
 /**
  * Chooses the CUDA stream (a CUstream or cudaStream_t of the run's device) that the work goes to,
  * behind the work that is there; null for a stream of the run's own. The stream lives until the
- * run is done.
+ * run is done. Programs of other targets have no use for it.
  */
 stencil_status stencil_run_stream(stencil_run run, void *stream);
 
@@ -381,7 +377,9 @@ stencil_status stencil_run_first_step(stencil_run run, int64_t step);
  * to the next one of each dimension, the slowest first. Strides may be negative; null means
  * row-major without padding. `data` is the cell of index 0 in each dimension. The field's name,
  * shape and strides are copied. The memory belongs to the caller, is used only within
- * stencil_run_execute, and stays bound until another is. A state field has the result afterwards.
+ * stencil_run_execute, and stays bound until another is. A state field has the result afterwards,
+ * and must share no memory with another field: stencil_run_execute refuses what it can tell of
+ * that. Cells need not be aligned.
  */
 stencil_status stencil_run_bind(stencil_run run,
                                 const char *field,
@@ -416,7 +414,7 @@ stencil_status stencil_run_bind_device(stencil_run run,
 
 /**
  * The shape that a field has with the sizes and fields that are set: `shape` gets its extents, of
- * which there are `rank`.
+ * which there are `rank`. Scalars need not be set.
  */
 stencil_status stencil_run_shape(stencil_run run, const char *field, uint32_t rank, int64_t *shape);
 
@@ -437,7 +435,8 @@ stencil_status stencil_run_cancel(stencil_run run);
 stencil_status stencil_run_report(stencil_run run, stencil_report *report);
 
 /**
- * Writes the value of a reduction to `value`, which has room for a number of its type.
+ * Writes the value of a reduction to `value`, which has room for a number of its type. A `bool`,
+ * a count or a place is a number of the type that stencil_program_field tells.
  */
 stencil_status stencil_run_reduction(stencil_run run, const char *name, int32_t type_, void *value);
 
