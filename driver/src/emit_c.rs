@@ -73,7 +73,7 @@ struct Parameter {
     /// In C.
     c_name: String,
     kind: Kind,
-    /// What a caller wants to know beside its type; may be empty.
+    /// A note beside its type: the cells of a field, the default of a scalar. It may be empty.
     about: String,
 }
 
@@ -91,7 +91,7 @@ impl Parts {
         let mut wanted: Vec<_> = sizes.collect();
         wanted.extend(plan.scalars.iter().map(|scalar| {
             let default = scalar.default.as_ref();
-            let about = default.map(|default| format!("{default} in the program"));
+            let about = default.map(|default| format!("default {default}"));
             (scalar.name.as_str(), Kind::Scalar(scalar.element), about.unwrap_or_default())
         }));
         wanted.extend(plan.fields.iter().filter_map(|field| {

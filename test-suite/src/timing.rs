@@ -10,7 +10,7 @@ use std::time::Instant;
 /// EPYC 7001 that does nothing else.
 const DOCUMENTED: f64 = 0.30;
 
-/// More than so many times slower is no machine that tests are made for.
+/// The most that limits grow: no test is made for slower machines.
 const MOST: f64 = 4.0;
 
 impl Scratch {
@@ -41,9 +41,6 @@ impl Scratch {
 
 /// How many times longer a fixed piece of work takes here than on the machine of the documented
 /// times: 1 to 4. It has no code of the compiler, so that a compiler that got slower is seen.
-///
-/// # Panics
-/// Never: only the size of what it makes is looked at.
 pub fn slower() -> f64 {
     static SLOWER: OnceLock<f64> = OnceLock::new();
     *SLOWER.get_or_init(|| {

@@ -267,8 +267,8 @@ const char *stencil_status_name(int32_t status);
 size_t stencil_error_message(char *buffer, size_t capacity);
 
 /**
- * Makes a program of a plan (JSON) for CUDA and its code (PTX or a cubin). Both are copied. `program` gets
- * a handle, which the caller frees by stencil_program_free.
+ * Makes a program of a plan (JSON) for CUDA and its code (PTX or a cubin). Both are copied.
+ * `program` gets a handle, which the caller frees by stencil_program_free.
  */
 stencil_status stencil_load(const uint8_t *text,
                             size_t text_bytes,
@@ -435,8 +435,8 @@ stencil_status stencil_run_cancel(stencil_run run);
 stencil_status stencil_run_report(stencil_run run, stencil_report *report);
 
 /**
- * Writes the value of a reduction to `value`, which has room for a number of its type. A `bool`,
- * a count or a place is a number of the type that stencil_program_field tells.
+ * Writes the value of a reduction to `value`, which has room for a number of its type. The
+ * type is that of stencil_program_field, also of a bool, a count or a place.
  */
 stencil_status stencil_run_reduction(stencil_run run, const char *name, int32_t type_, void *value);
 

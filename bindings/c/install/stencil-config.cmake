@@ -1,5 +1,5 @@
 # Targets: stencil::runtime runs plans, stencil::compiler compiles programs too; link one of them.
-# stencil::runtime_static is the first as a static library.
+# stencil::runtime_static is the runtime as a static library.
 get_filename_component(_stencil_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 foreach(_stencil_pair "runtime:stencil_runtime" "compiler:stencilc")
     string(REPLACE ":" ";" _stencil_pair "${_stencil_pair}")

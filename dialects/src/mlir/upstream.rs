@@ -17,7 +17,14 @@ pub fn run_upstream(context: &Context, module: &mut Module, pipeline: &str) -> R
     result.map_err(|error| {
         let reason = first_error(diagnostics).map(|error| error.message);
         let reason = reason.unwrap_or_else(|| tidy(&error.to_string()));
-        Error::user(format!("unknown pass or option in '{pipeline}': {reason}{}", nest(&reason)))
+        if reason.is_empty() || reason.contains("restricted to") {
+            let why = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+            return Error::user(format!(
+                "the pipeline '{pipeline}' has a pass of another operation than the module{why}; \
+                 nest it, as in gpu.module(convert-gpu-to-nvvm)"
+            ));
+        }
+        Error::user(format!("unknown pass or option in '{pipeline}': {reason}"))
     })?;
     let (result, diagnostics) = capture(context, || manager.run(module));
     result.map_err(|_| {
@@ -34,15 +41,6 @@ fn tidy(message: &str) -> String {
     let reason = message.trim_start_matches("failed to parse pass pipeline:").trim_start();
     let sentence = reason.split_once("error: ").map_or(reason, |(_, rest)| rest);
     sentence.lines().next().unwrap_or_default().trim().to_owned()
-}
-
-/// The remedy where a pass is for another operation than the module, or the message has no reason.
-fn nest(reason: &str) -> &'static str {
-    if reason.is_empty() || reason.contains("restricted to") {
-        "; a pass of another operation is nested, such as gpu.module(convert-gpu-to-nvvm)"
-    } else {
-        ""
-    }
 }
 
 /// Runs MLIR's own verifier.

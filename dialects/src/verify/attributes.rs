@@ -68,8 +68,11 @@ const DICTIONARIES: &[(&str, &[&str], &[&str])] = &[
     ("tiled.nest_tile", &[], &["per_thread", "threads", "time", "copiers"]),
 ];
 
+/// A key, what its value is in words, and whether a value is of that kind.
+type Kind = (&'static str, &'static str, fn(Attribute) -> bool);
+
 /// The kinds of the values of keys.
-const KINDS: &[(&str, &str, fn(Attribute) -> bool)] = &[
+const KINDS: &[Kind] = &[
     ("function", "a symbol", |value| attribute::as_symbol(value).is_some()),
     ("lower", "an affine map", |value| attribute::as_map(value).is_some()),
     ("upper", "an affine map", |value| attribute::as_map(value).is_some()),

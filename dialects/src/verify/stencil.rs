@@ -72,7 +72,8 @@ pub(super) fn outside_of_programs(module: &Module) -> Result<(), Error> {
     let Some(lost) = mlir::walk(whole).into_iter().find(is_lost) else { return Ok(()) };
     let (name, place) = (mlir::name(lost), mlir::place(lost.location()));
     if program {
-        let message = format!("{name} stands in the module of the program itself; move it there");
+        let message =
+            format!("{name} must stand at the top of the program's module; move it there");
         return Err(Error::new(place, message));
     }
     Err(stencil::no_program(whole).with_note(place, format!("{name} stands here")))

@@ -14,7 +14,11 @@ pub fn module_in_mlir(source: &Source) -> Option<Place> {
         "module" | "func.func" | "\"builtin.module\"" => true,
         word => word.starts_with("\"builtin.module\"(") || word.starts_with("module{"),
     };
-    let alias = text.starts_with(['#', '!']) && words.next() == Some("=");
+    // In the language `#` begins a comment, which may hold an item.
+    let values = ["affine_map<", "affine_set<", "dense<", "loc(", "#", "!"];
+    let alias = text.starts_with(['#', '!'])
+        && words.next() == Some("=")
+        && words.next().is_some_and(|word| values.iter().any(|value| word.starts_with(value)));
     (begins || alias).then(|| Place {
         file: source.name.clone(),
         line: index + 1,
@@ -38,7 +42,9 @@ mod tests {
             let place = Place { file: "a.txt".to_owned(), line, column };
             assert_eq!(module_in_mlir(&Source::new("a.txt", text)), Some(place), "{text}");
         }
-        for text in ["", "// module", "param N", "modules = 1", "# module", "fn module -> A = 1"] {
+        for text in
+            ["", "// module", "param N", "modules = 1", "# module", "#alpha = 0.1", "#steps = N"]
+        {
             assert_eq!(module_in_mlir(&Source::new("a.txt", text)), None, "{text}");
         }
     }

@@ -141,7 +141,7 @@ static int64_t read_address_count;
 static int last_status;
 static char own_message[1024];
 
-/* Keeps a status with its message; without one, that of the library. */
+/* Keeps a status and its message. Without a message it keeps the library's. */
 static int keep(int status, const char *message) {{
     last_status = status;
     snprintf(own_message, sizeof own_message, "%s", message);
@@ -238,7 +238,7 @@ int {name}DeviceSetData(uint64_t data, int count) {{
             Some(_) => format!(
                 r#"    (void)cells;
     if (count > 0) return 1;
-    keep(STENCIL_STATUS_ARGUMENT, "call {name}SetData first: {name} reads its elements");
+    keep(STENCIL_STATUS_ARGUMENT, "no read-only data: call {name}SetData first, or {name}DeviceSetData for memory of a device");
     return 0;
 "#
             ),

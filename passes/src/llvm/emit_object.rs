@@ -147,10 +147,7 @@ pub fn emit(
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     table(&llvm, &module, plan)?;
-    // Most processors convert such numbers, lane by lane, before and after each operation.
-    let is_short = |line: &&str| line.contains(" half ") || line.contains(" bfloat ");
-    let vectorizes = text.lines().filter(is_short).count() <= MOST_SHORT;
-    prepare(&llvm, &module, (vector, vectorizes));
+    prepare(&llvm, &module, vector);
     module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(internal)?;
     for function in module.get_functions() {
         let name = function.get_name().to_string_lossy().into_owned();
@@ -195,7 +192,7 @@ fn table<'l>(llvm: &'l LlvmContext, module: &LlvmModule<'l>, plan: &Plan) -> Res
 /// Says how wide vectors are, and that the C library's functions are to be called as they are:
 /// LLVM would replace a power by a product, which is rounded otherwise. Functions with many calls
 /// stay functions. LLVM makes no vectors of its own in a function that has `noimplicitfloat`.
-fn prepare(llvm: &LlvmContext, module: &LlvmModule, (vector, vectorizes): (u32, bool)) {
+fn prepare(llvm: &LlvmContext, module: &LlvmModule, vector: u32) {
     // Functions of the program's must not take the place of the C library's.
     for own in module.get_functions().filter(|own| own.get_linkage() == Linkage::Internal) {
         let name = own.get_name().to_string_lossy().into_owned();
@@ -214,7 +211,7 @@ fn prepare(llvm: &LlvmContext, module: &LlvmModule, (vector, vectorizes): (u32, 
         if function.count_basic_blocks() > 0 && vector > 0 {
             function.add_attribute(AttributeLoc::Function, width);
         }
-        if !vectorizes {
+        if operations_on_16_bits(&function) > MOST_ON_16_BITS {
             function.add_attribute(AttributeLoc::Function, flag("noimplicitfloat"));
         }
         if calls(function) > MOST_COPIES {
@@ -223,9 +220,20 @@ fn prepare(llvm: &LlvmContext, module: &LlvmModule, (vector, vectorizes): (u32, 
     }
 }
 
-/// The most operations on floats of 16 bits in a module whose loops LLVM may vectorize. A sum of
-/// 1,400 conversions took over 100 s with vectors.
-const MOST_SHORT: usize = 200;
+/// The most operations on floats of 16 bits in a function whose loops LLVM may vectorize. Most
+/// processors convert such numbers lane by lane, before and after each operation: a sum of 1,400
+/// conversions took over 100 s with vectors.
+const MOST_ON_16_BITS: usize = 200;
+
+/// Lines of a function's text that name a type of 16-bit floats.
+fn operations_on_16_bits(function: &FunctionValue) -> usize {
+    let text = function.print_to_string().to_string();
+    let names_one = |line: &&str| {
+        let mut words = line.split(|letter: char| !letter.is_alphanumeric());
+        words.any(|word| word == "half" || word == "bfloat")
+    };
+    text.lines().filter(names_one).count()
+}
 
 /// The most calls of a function that LLVM may inline. The steps of all kernels call the same
 /// functions: a line of two reads with 24 steps was compiled in 5 s with all calls inlined, and

@@ -157,9 +157,9 @@ fn with_code(
         .collect()
 }
 
-/// A candidate of each height, whose code together is within the limit. The tallest heights have
-/// their fastest candidate first, and the others have what room is left. Heights that have no room
-/// are left out, the tallest first.
+/// A candidate for each height, with a sum of code within the limit. Each height has its least
+/// code; the rest of the limit goes to faster candidates, the tallest height first. While even the
+/// least code is too long, the tallest height is left out.
 fn fitting(mut found: BTreeMap<i64, Vec<WithCode>>) -> Vec<WithCode> {
     let least = |candidates: &Vec<WithCode>| candidates.iter().map(|one| one.code).min();
     loop {

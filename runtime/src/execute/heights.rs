@@ -49,8 +49,8 @@ const LEAST_STEPS: i64 = 64;
 const MEASURED_PART: i64 = 4;
 /// The part of a run that heights far from the best one leave for the neighbours of a better one.
 const RESERVED_PART: i64 = 8;
-/// Seconds of a measurement, as far as there are steps, and the launches of one: consecutive ones
-/// overlap. The shortest of so many counts.
+/// Seconds of a measurement, and the launches of one: consecutive ones overlap. A height has fewer
+/// where its share of the steps does not hold them. The shortest of so many counts.
 const ENOUGH: f64 = 800e-6;
 const OVERLAPPING: i64 = 8;
 const MOST_LAUNCHES: i64 = 512;
@@ -227,7 +227,7 @@ impl Search<'_> {
         let mut seconds = None;
         // Short runs have few steps for each height, which then has few launches.
         let waiting = heights.len().saturating_sub(self.chosen.measured.len()).max(1);
-        let share = self.budget / waiting as i64 / ROUNDS as i64;
+        let share = (self.budget / waiting as i64 - 2 * height).max(0) / ROUNDS as i64;
         // The first launches of a kernel are slower, and tell how many are enough.
         let mut launches = 2;
         for round in 0..=ROUNDS {

@@ -148,8 +148,8 @@ impl Binding {
         })
     }
 
-    /// Whether two fields share memory, as far as that can be told: from equal strides, or from an
-    /// equal first address. Members of an array of structs lie between each other.
+    /// Whether two fields share memory, as far as that can be told: both are dense, have equal
+    /// strides, or begin at one address. Members of an array of structs lie between each other.
     pub(super) fn meets(&self, other: &Self) -> bool {
         if self.bytes() == 0 || other.bytes() == 0 {
             return false;
@@ -159,16 +159,20 @@ impl Binding {
         else {
             return false;
         };
+        if other_first < first {
+            return other.meets(self);
+        }
+        let distance = other_first - first;
+        if self.is_dense() && other.is_dense() {
+            return distance < self.bytes() as u64;
+        }
         let strides = |steps: &[(usize, usize)]| steps.iter().map(|(n, _)| *n).collect::<Vec<_>>();
         if strides(&steps) != strides(&other_steps) {
-            return first == other_first;
+            return distance == 0;
         }
-        let most = steps.iter().zip(&other_steps).map(|((n, a), (_, b))| (*n, *a.max(b)));
-        let (sizes, distance) = match other_first.checked_sub(first) {
-            Some(distance) => ((self.element.size(), other.element.size()), distance),
-            None => ((other.element.size(), self.element.size()), first - other_first),
-        };
-        meet_at(distance as i128, &most.collect::<Vec<_>>(), sizes)
+        let extents = steps.iter().zip(&other_steps).map(|((n, a), (_, b))| (*n, *a, *b));
+        let sizes = (self.element.size(), other.element.size());
+        meet_at(distance.into(), &extents.collect::<Vec<_>>(), sizes)
     }
 
     /// The lowest address, and the strides with their extents, the widest first.
@@ -233,16 +237,16 @@ impl Binding {
     }
 }
 
-/// Whether some steps, as many of each stride as there are cells, lead from one field's cell to
-/// another field's, which begins at a distance in bytes: their bytes then meet.
-fn meet_at(distance: i128, strides: &[(usize, usize)], sizes: (usize, usize)) -> bool {
-    let Some(((stride, extent), rest)) = strides.split_first() else {
+/// Whether a cell of one field and a cell of another share bytes, where the second field begins
+/// `distance` bytes behind the first. Each stride has the extents of both.
+fn meet_at(distance: i128, strides: &[(usize, usize, usize)], sizes: (usize, usize)) -> bool {
+    let Some(((stride, first, second), rest)) = strides.split_first() else {
         return distance < sizes.0 as i128 && -distance < sizes.1 as i128;
     };
     let steps = if *stride == 0 { 0 } else { distance.div_euclid(*stride as i128) };
-    // What the shorter strides reach lies within one step of this one.
+    // Where cells of a field do not overlap, the shorter strides reach less than one step of this.
     [steps, steps + 1].into_iter().any(|steps| {
-        let fits = steps.unsigned_abs() < *extent as u128;
+        let fits = -(*second as i128) < steps && steps < *first as i128;
         fits && meet_at(distance - steps * *stride as i128, rest, sizes)
     })
 }
@@ -298,6 +302,11 @@ mod tests {
         assert!(meet(&row, &row) && meet(&row, &at(1012, &[8], &[4])));
         assert!(meet(&row, &at(1030, &[8], &[4])) && !meet(&row, &at(1032, &[8], &[4])));
         assert!(meet(&row, &at(1028, &[8], &[-4])) && !meet(&row, &at(1012, &[0], &[4])));
+        assert!(!meet(&at(1000, &[2], &[4]), &at(1012, &[8], &[4])));
+        assert!(!meet(&at(1000, &[2, 2], &[100, 8]), &at(1016, &[2, 8], &[100, 8])));
+        // A row of a field, in a field of fewer dimensions.
+        assert!(meet(&at(1000, &[4, 5], &[20, 4]), &at(1020, &[5], &[4])));
+        assert!(!meet(&at(1000, &[4, 5], &[20, 4]), &at(1080, &[5], &[4])));
         // Members of structs of 12 bytes, and columns of rows of 100 bytes.
         let member = at(1000, &[8], &[12]);
         assert!(!meet(&member, &at(1004, &[8], &[12])) && meet(&member, &at(1024, &[8], &[12])));

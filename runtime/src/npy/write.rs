@@ -9,10 +9,11 @@ use npyz::{DType, WriterBuilder};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Cells that are put together in memory at once.
+/// Cells that are joined in memory at a time.
 const TOGETHER: usize = 1 << 14;
 
-/// Writes cells of any type from an array for each of their numbers: C order, little endian.
+/// Writes cells of any type: C order, little endian. `leaves` has an array for each number of a
+/// cell.
 ///
 /// # Errors
 /// The system's error.
@@ -42,7 +43,8 @@ pub(crate) fn write_records(
         for cell in first..cells.min(first + TOGETHER) {
             for (leaf, size) in &parts {
                 let number = leaf.get(cell * size..(cell + 1) * size);
-                bytes.extend_from_slice(number.unwrap_or_default());
+                let number = number.ok_or_else(|| io::Error::other("arrays of several lengths"))?;
+                bytes.extend_from_slice(number);
             }
         }
         little_endian(layout, &mut bytes);

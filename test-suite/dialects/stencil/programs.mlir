@@ -50,7 +50,7 @@ module attributes {stencil.params = ["N"], stencil.steps = #steps} {
   }
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = #one, upper = #last}]} : () -> ()
   module {
-    // expected-error @+1 {{stencil.grid stands in the module of the program itself; move it there}}
+    // expected-error @+1 {{stencil.grid must stand at the top of the program's module; move it there}}
     "stencil.grid"() {sym_name = "H", lower = #zero, upper = #last} : () -> ()
   }
 }

@@ -203,7 +203,7 @@ fn code_that_would_be_too_long_is_declined_at_once() {
         assert_eq!(outcome.code, Some(1), "{arguments:?}");
         assert!(outcome.stderr.contains("declined [code-size]"), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("the limit is 200000"), "{}", outcome.stderr);
-        assert!(start.elapsed().as_secs_f64() < 3.0 * slower(), "{arguments:?}");
+        assert!(start.elapsed().as_secs_f64() < 10.0, "{arguments:?}");
     }
 }
 

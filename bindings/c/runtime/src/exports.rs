@@ -179,8 +179,8 @@ fn loaded(
     Ok(Program::new(plan, Code::Cuda(values(code, code_bytes, "the code")?)))
 }
 
-/// Makes a program of a plan (JSON) for CUDA and its code (PTX or a cubin). Both are copied. `program` gets
-/// a handle, which the caller frees by stencil_program_free.
+/// Makes a program of a plan (JSON) for CUDA and its code (PTX or a cubin). Both are copied.
+/// `program` gets a handle, which the caller frees by stencil_program_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_load(
     text: *const u8,

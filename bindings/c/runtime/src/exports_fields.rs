@@ -175,8 +175,8 @@ pub extern "C" fn stencil_run_report(run: RunHandle, report: *mut Report) -> Sta
     })
 }
 
-/// Writes the value of a reduction to `value`, which has room for a number of its type. A `bool`,
-/// a count or a place is a number of the type that stencil_program_field tells.
+/// Writes the value of a reduction to `value`, which has room for a number of its type. The
+/// type is that of stencil_program_field, also of a bool, a count or a place.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_reduction(
     run: RunHandle,

@@ -32,12 +32,10 @@ UFUNCS = {
     "floor": "floor",
     "ceil": "ceil",
     "absolute": "abs",
-    "fabs": "abs",
     "sign": "sign",
     "fmin": "min",
     "fmax": "max",
     "power": "pow",
-    "float_power": "pow",
 }
 OPERATORS = {
     "add": ("+", SUM),
@@ -308,7 +306,7 @@ def where(condition, yes, no):
 
 
 def _is_field(value):
-    return hasattr(value, "_trace")
+    return hasattr(value, "_trace") and hasattr(value, "center")
 
 
 def wrap(value):

@@ -23,16 +23,16 @@ fn divides(name: &str) -> bool {
 
 /// Operations on floats of 16 bits in the code of a vector, one for each lane. LLVM takes a
 /// millisecond for each: it converts lane by lane.
-const MOST_SHORT: usize = 1000;
+const MOST_ON_16_BITS: usize = 1000;
 
-/// Whether a point function can be evaluated on vectors of some lanes, in code that is compiled
-/// soon.
+/// Whether a point function can be evaluated on vectors of some lanes, and the code compiles in
+/// seconds.
 pub fn is_lanewise(function: Op, lanes: i64) -> bool {
     let is_short = |value: &Val| ["f16", "bf16"].contains(&&*value.r#type().to_string());
     let short = |op: &Op| mlir::operands(*op).iter().chain(&mlir::results(*op)).any(is_short);
     let all = mlir::walk(function);
     let count = all.iter().filter(|op| short(op)).count();
-    if count.saturating_mul(usize::try_from(lanes).unwrap_or(1)) > MOST_SHORT {
+    if count.saturating_mul(usize::try_from(lanes).unwrap_or(1)) > MOST_ON_16_BITS {
         return false;
     }
     let known = |op: Op| {
