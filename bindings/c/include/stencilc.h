@@ -18,8 +18,8 @@ extern "C" {
  * module of stencil IR, one with `.sl` a program of SL, any other a program in the language.
  * `options` are those of `stencilc run` that describe a compile, each a string: "-D", "N=100",
  * "--fast-math"; and "--target" with "cuda", "cpu", "reference", "sim" or "auto" (the default:
- * "cuda" where there is a device, else "cpu"). All texts are copied. `program` gets a handle, which
- * the caller frees by stencil_program_free.
+ * "cuda" where there is a device, else "cpu"). All texts are copied. `program` gets a handle,
+ * which the caller frees by stencil_program_free.
  */
 stencil_status stencil_compile(const char *name,
                                const char *source,

@@ -314,8 +314,8 @@ impl<'a> Results<'a> {
 fn frame(leaves: &[&Array]) -> Result<Option<Frame>, Failure> {
     Frame::of_parts(leaves).map_err(|_| {
         Failure::user(
-            "out of memory for a picture; for an animation, take a larger --snapshot-every, or write \
-             pictures by {step} in the name of a .png",
+            "out of memory for a picture; for an animation, take a larger --snapshot-every, or \
+             write pictures by {step} in the name of a .png",
         )
     })
 }

@@ -18,7 +18,7 @@ use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine,
     TargetTriple,
 };
-use inkwell::values::{BasicValue, FunctionValue};
+use inkwell::values::{AnyValue, BasicValue, FunctionValue};
 use inkwell::{AddressSpace, OptimizationLevel};
 use melior::Context;
 use melior::ir::Module;

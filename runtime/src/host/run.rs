@@ -74,8 +74,8 @@ impl Run {
             let mut others = others.filter(|(other, _)| is_state(name) || is_state(other));
             if let Some((other, _)) = others.find(|(_, other)| field.meets(other)) {
                 return Err(HostError::Argument(format!(
-                    "fields `{name}` and `{other}` share memory, and the run writes to it; give each \
-                     its own"
+                    "fields `{name}` and `{other}` share memory, and the run writes to it; give \
+                     each its own"
                 )));
             }
         }

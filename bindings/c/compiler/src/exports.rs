@@ -14,8 +14,8 @@ const MOST_OPTIONS: usize = 1000;
 /// module of stencil IR, one with `.sl` a program of SL, any other a program in the language.
 /// `options` are those of `stencilc run` that describe a compile, each a string: "-D", "N=100",
 /// "--fast-math"; and "--target" with "cuda", "cpu", "reference", "sim" or "auto" (the default:
-/// "cuda" where there is a device, else "cpu"). All texts are copied. `program` gets a handle, which
-/// the caller frees by stencil_program_free.
+/// "cuda" where there is a device, else "cpu"). All texts are copied. `program` gets a handle,
+/// which the caller frees by stencil_program_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_compile(
     name: *const c_char,
