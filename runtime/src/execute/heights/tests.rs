@@ -209,10 +209,10 @@ fn a_fast_height_behind_a_slow_one_is_found() {
     assert_eq!(found.height, "32", "{found:?}");
     assert!(found.steps <= 25_000, "{found:?}");
     assert!(launched.contains_key(&32));
-    // A run of few steps measures each height with few launches, as far as they last. Height 16
-    // loses 3 %.
+    // A run of few steps measures each height with few launches, as far as they last. Height 24
+    // loses 1 %.
     let found = chosen(&heights, 2048, true, seconds).0.unwrap();
-    assert_eq!((&*found.height, found.measured.len()), ("16", 8), "{found:?}");
+    assert_eq!((&*found.height, found.measured.len()), ("24", 9), "{found:?}");
     assert!(found.steps <= 512, "{found:?}");
 }
 
