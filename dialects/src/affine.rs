@@ -168,8 +168,9 @@ impl Linear {
     }
 }
 
-/// Values that are known not to be negative. One that is never negative proves nothing and is not
-/// kept. Of values with the same coefficients only the smallest is kept: it implies the others.
+/// Values that are known not to be negative. A value that is never negative proves nothing, and is
+/// left out. The smallest of the values with the same coefficients implies the others, which are
+/// left out too.
 #[derive(Clone, Debug, Default)]
 pub struct Facts(Vec<Linear>);
 

@@ -3,6 +3,7 @@
 //! Source: *A Language and Optimizing Compiler for Iterative Stencil Loops*, section 6.3. The best
 //! pyramid height depends on the device and on the size of the data, which a run knows. For each
 //! height the pass takes the schedule that the model of `choose-schedule` predicts to be fastest.
+//! Where the code of all heights would be too long, some take slower schedules with less code.
 //! The runtime measures and decides (`runtime/src/execute/heights.rs`).
 //!
 //! Needs: a verified stencil program. Guarantees: the module has a list of schedules for

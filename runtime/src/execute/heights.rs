@@ -7,7 +7,8 @@
 //! fastest. That height and its neighbours are measured in turn, as long as one is faster. Heights
 //! may have schedules of different strategies, which the model does not know: the other ones are
 //! measured too, which leaves an eighth of the steps for the neighbours of a better one. All these
-//! launches are steps of the run. At most a quarter of the steps is measured.
+//! launches are steps of the run. At most a quarter of the steps is measured; each height that is
+//! not measured yet has an equal share of what is left of it.
 //!
 //! Source: *A Language and Optimizing Compiler for Iterative Stencil Loops*, section 6.3. Beyond
 //! it, measurements have the last word, and no step is lost.
