@@ -2,11 +2,13 @@
 //! appear, or none.
 
 use crate::message::unprinted;
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use stencil_compiler::stages::most_bytes;
 use stencil_compiler::{Array, Failure, Source};
 use stencil_runtime::bounded_read;
+use stencil_runtime::execute::Values;
 use stencil_runtime::record::Record;
 use stencil_runtime::standard_output;
 use stencil_runtime::whole_file::{Body, check_distinct, check_place, write_all_whole};
@@ -101,6 +103,24 @@ impl<'a> Outputs<'a> {
     /// The cells of a field as an `.npy` file.
     pub fn add_cells(&mut self, path: &Path, field: &'a Record<'a>, leaves: Vec<&'a Array>) {
         self.add(path, Box::new(move |file| field.write_to(file, &leaves)));
+    }
+
+    /// The cells of a field as an `.npy` file, read in parts while it is written.
+    pub fn add_parts(
+        &mut self,
+        path: &Path,
+        field: &'a Record<'a>,
+        values: &'a RefCell<&mut Values<'_>>,
+    ) {
+        let body = move |file: &mut dyn io::Write| {
+            let place = |leaf: usize| field.leaves.get(leaf).map_or(0, |(place, _)| *place);
+            let shape = values.borrow().shape(place(0)).to_vec();
+            field.write_parts(file, &shape, &mut |leaf, first, to| {
+                let read = values.borrow_mut().read(place(leaf), first, to);
+                read.map_err(io::Error::other)
+            })
+        };
+        self.add(path, Box::new(body));
     }
 
     /// A file.

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
     Array, Class, Control, Ended, Failure, Outcome, Pause, Pauses, Plan, Progress, Request,
-    Session, Source, Target, compare,
+    Results as TakeResults, Session, Source, Target, compare,
 };
+use stencil_runtime::execute::Values;
 use stencil_runtime::input::Source as Input;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Role;
@@ -194,8 +195,19 @@ fn target(
     Ok((target, why))
 }
 
-/// Where a run pauses, and what it does there.
-type At<'a> = (Vec<NonZeroU64>, &'a mut dyn FnMut(&Pause<'_>) -> Result<(), Failure>);
+/// What a run does at a pause.
+type Call<'a> = &'a mut dyn FnMut(&Pause<'_>) -> Result<(), Failure>;
+
+/// What is asked of a run besides its outcome.
+#[derive(Default)]
+struct Hooks<'a> {
+    /// Whether the reference ends at the first NaN or infinity.
+    finite: bool,
+    /// Where it pauses, and what it does there.
+    at: Option<(Vec<NonZeroU64>, Call<'a>)>,
+    /// Takes the values, which the outcome then has not.
+    results: Option<TakeResults<'a>>,
+}
 
 impl Job<'_> {
     /// The run, with its snapshots and checkpoints.
@@ -209,7 +221,20 @@ impl Job<'_> {
         if args.snapshot_every.is_some() && args.resume.is_none() {
             files.snapshot(self.request.first_step, &self.inputs)?;
         }
-        let mut watched = Watched::new(args.check_finite && target != Target::Reference);
+        let every = [args.checkpoint_every, args.snapshot_every];
+        let every: Vec<_> = every.into_iter().flatten().collect();
+        let request = self.request.clone();
+        // Nobody but the files needs the values then.
+        let only_files = every.is_empty() && !args.check && !args.check_finite;
+        let on_device = matches!(target, Target::Cpu { .. } | Target::Cuda(_));
+        if only_files && on_device && files.are_cells() {
+            let begin = request.first_step;
+            let mut write = |values: &mut Values<'_>| files.write_parts(begin, values);
+            let hooks = Hooks { results: Some(&mut write), ..Hooks::default() };
+            return self.run_on(target, &self.inputs, request, hooks);
+        }
+        let finite = args.check_finite && target == Target::Reference;
+        let mut watched = Watched::new(args.check_finite && !finite);
         let mut call = |pause: &Pause<'_>| {
             watched.look(self, pause.step, pause.values)?;
             let due = |every: Option<NonZeroU64>| {
@@ -220,11 +245,9 @@ impl Job<'_> {
             }
             if due(args.checkpoint_every) { saved.save(pause) } else { Ok(()) }
         };
-        let every = [args.checkpoint_every, args.snapshot_every];
-        let every: Vec<_> = every.into_iter().flatten().collect();
-        let at: Option<At<'_>> = (!every.is_empty()).then_some((every, &mut call));
-        let (request, finite) = (self.request.clone(), args.check_finite);
-        let ran = self.run_as(target, request, finite && target == Target::Reference, at);
+        let at = (!every.is_empty()).then_some((every, &mut call as Call<'_>));
+        let hooks = Hooks { finite, at, ..Hooks::default() };
+        let ran = self.run_on(target, &self.inputs, request, hooks);
         let outcome = ran.map_err(|failure| saved.note(failure))?;
         let last = self.request.first_step + outcome.steps;
         watched.look(self, last, &outcome.outputs)?;
@@ -235,20 +258,11 @@ impl Job<'_> {
     fn checked(&self, outcome: &Outcome, tolerance: Option<f64>) -> Result<String, Failure> {
         // The reference has no schedule.
         let request = Request { choices: BTreeMap::new(), ..self.request.clone() };
-        let reference = self.run_as(Target::Reference, request, false, None)?;
+        let hooks = Hooks::default();
+        let reference = self.run_on(Target::Reference, &self.inputs, request, hooks)?;
         let arithmetic = self.session.options().arithmetic;
         let fields = compare(&reference.outputs, &outcome.outputs, arithmetic, tolerance)?;
         Ok(fields.iter().map(|field| format!("{field}\n")).collect())
-    }
-
-    fn run_as(
-        &self,
-        target: Target,
-        request: Request,
-        finite: bool,
-        at: Option<At<'_>>,
-    ) -> Result<Outcome, Failure> {
-        self.run_on(target, &self.inputs, request, finite, at)
     }
 
     fn run_on(
@@ -256,8 +270,7 @@ impl Job<'_> {
         target: Target,
         inputs: &BTreeMap<String, Array>,
         request: Request,
-        finite: bool,
-        at: Option<At<'_>>,
+        mut hooks: Hooks<'_>,
     ) -> Result<Outcome, Failure> {
         let what = match target {
             Target::Reference => "reference",
@@ -276,8 +289,9 @@ impl Job<'_> {
         let mut control = Control {
             progress: Some(&mut show),
             cancel: Arc::clone(self.cancel),
-            finite,
-            pauses: at.map(|(every, call)| Pauses { every, call: &mut *call }),
+            finite: hooks.finite,
+            results: hooks.results.as_mut().map(|hook| &mut **hook as TakeResults<'_>),
+            pauses: hooks.at.map(|(every, call)| Pauses { every, call: &mut *call }),
             ..Control::default()
         };
         let compile = |session: &Session, control: &mut Control| {

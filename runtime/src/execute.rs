@@ -11,7 +11,7 @@ mod transfer;
 use crate::array::{Array, ArrayError, Element, shape_text};
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Copy, Iterations, Launch, LaunchError};
-use crate::plan::Plan;
+use crate::plan::{Plan, Role};
 use crate::watch::Stuck;
 use heights::Chosen;
 pub use lent::{homeward, lendable};
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use thiserror::Error;
-pub use transfer::{download, read_value, upload};
+pub use transfer::{Values, download, read_value, upload};
 
 /// The error of a target; its text names the call and the device.
 pub type TargetError = Box<dyn std::error::Error + Send + Sync>;
@@ -76,6 +76,9 @@ pub enum ExecuteError {
     /// The target failed.
     #[error(transparent)]
     Target(TargetError),
+    /// The values could not be taken.
+    #[error(transparent)]
+    Results(TargetError),
     /// The run was cancelled.
     #[error("cancelled before step {0}")]
     Cancelled(i64),
@@ -178,11 +181,16 @@ pub trait Target {
         self.finish().map(drop)
     }
 
-    /// Reads a whole buffer to the host.
+    /// Reads a buffer to the host, from a byte on.
     ///
     /// # Errors
     /// When the copy fails.
-    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError>;
+    fn download(
+        &mut self,
+        buffer: BufferId,
+        first: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), TargetError>;
 }
 
 /// How far a run is.
@@ -196,6 +204,9 @@ pub struct RunProgress {
     pub of: i64,
 }
 
+/// Takes the values of a run.
+pub type Results<'a> = &'a mut dyn FnMut(&mut Values<'_>) -> Result<(), TargetError>;
+
 /// Hooks into a run.
 #[derive(Default)]
 pub struct Control<'a> {
@@ -205,6 +216,9 @@ pub struct Control<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// Called with each snapshot; without it there are none.
     pub snapshot: Option<&'a mut dyn FnMut(Taken)>,
+    /// Called after the last step with what reads the values; the outcome then has only the
+    /// reductions.
+    pub results: Option<Results<'a>>,
     /// Whether the outcome has the temp fields too, so that another run can go on from it.
     pub temps: bool,
 }
@@ -224,7 +238,7 @@ pub struct Taken {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The state fields and reductions after the last step, and temp fields where they are asked
-    /// for. A temp field that no kernel keeps from step to step may be missing.
+    /// for; the reductions alone where [`Control::results`] took the values. A temp field that no kernel keeps from step to step may be missing.
     pub outputs: BTreeMap<String, Array>,
     /// Launches, steps and time.
     pub launched: Launched,
@@ -293,7 +307,20 @@ pub fn run(
     target.allocate(bound).map_err(ExecuteError::Target)?;
     upload(plan, bound, inputs, target)?;
     let launched = launch_all(plan, bound, inputs, target, control)?;
-    let outputs = download(plan, bound, inputs, &launched.current, control.temps, target)?;
+    let Some(results) = &mut control.results else {
+        let outputs = download(plan, bound, inputs, &launched.current, control.temps, target)?;
+        return Ok(Outcome { outputs, launched });
+    };
+    let mut values = Values::new(plan, bound, inputs, &launched, target);
+    results(&mut values).map_err(ExecuteError::Results)?;
+    let mut outputs = BTreeMap::new();
+    for (place, field) in plan.fields.iter().enumerate() {
+        if field.role == Role::Reduction {
+            let mut value = Array::zeros(field.element, values.shape(place))?;
+            values.read(place, 0, value.bytes_mut())?;
+            outputs.insert(field.name.clone(), value);
+        }
+    }
     Ok(Outcome { outputs, launched })
 }
 

@@ -14,5 +14,5 @@ pub use error::NpyError;
 pub use header::{MOST_DESCRIPTION, MOST_STRUCTS, description};
 pub(crate) use read::read_records;
 pub use read::{read, read_as};
-pub(crate) use write::write_records;
-pub use write::{check_place, write};
+pub use write::{ReadLeaf, check_place, write};
+pub(crate) use write::{write_arrays, write_records};

@@ -7,7 +7,7 @@
 use crate::array::{Array, ArrayError, Element, shape_text};
 pub use crate::cell::Layout;
 use crate::expr::Expr;
-use crate::npy::{self, NpyError};
+use crate::npy::{self, NpyError, ReadLeaf};
 use crate::plan::{FieldDecl, Role};
 use crate::whole_file::write_whole;
 use std::io::{self, Write};
@@ -127,8 +127,22 @@ impl Record<'_> {
     /// # Errors
     /// The system's error.
     pub fn write_to(&self, out: &mut dyn Write, leaves: &[&Array]) -> io::Result<()> {
-        let shape = leaves.first().map_or(&[][..], |leaf| leaf.shape());
-        npy::write_records(out, &self.layout, shape, leaves)
+        npy::write_arrays(out, &self.layout, leaves)
+    }
+
+    /// Writes cells of a shape as the bytes of an `.npy` file; `read` gives the numbers of a leaf
+    /// from a cell on.
+    ///
+    /// # Errors
+    /// The system's error, or that of `read`.
+    pub fn write_parts(
+        &self,
+        out: &mut dyn Write,
+        shape: &[usize],
+        read: ReadLeaf<'_>,
+    ) -> io::Result<()> {
+        let sizes: Vec<_> = self.elements().map(Element::size).collect();
+        npy::write_records(out, &self.layout, shape, &sizes, read)
     }
 
     /// Seeded noise for all leaves: that of an array whose last dimension counts the numbers of a
@@ -233,6 +247,19 @@ mod tests {
         assert_eq!(bytes.len() % 64, 6 * 20 % 64);
         let error = npy::read(&path).unwrap_err().to_string();
         assert!(error.contains("holds cells of type [('u', '<f4')"), "{error}");
+    }
+
+    /// More cells than are in memory at a time.
+    #[test]
+    fn many_structs_go_through_files() {
+        let fields = fields("C", &[(".u", Element::F64), (".v", Element::I16)]);
+        let records = records(&fields);
+        let record = records.first().unwrap();
+        let arrays = record.noise(&[700, 1001], 5).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.npy");
+        record.write(&path, &arrays.iter().collect::<Vec<_>>()).unwrap();
+        assert_eq!(record.read(&path).unwrap(), arrays);
     }
 
     /// A file of the largest cells that a plan may have can be read again.

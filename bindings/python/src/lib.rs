@@ -3,7 +3,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `native.rs` | a program: its versions, its calls |
-//! | `versions.rs` | a version for some sizes, and the cache on the disk |
+//! | `versions.rs` | a version for some sizes |
+//! | `cache.rs` | compiled programs on the disk |
 //! | `call.rs` | the arguments of a call |
 //! | `fields.rs` | names, and the parts of arrays that are fields of numbers |
 //! | `arrays.rs` | arrays of NumPy, PyTorch, CuPy and others as memory |
@@ -16,6 +17,7 @@
 #![deny(unsafe_code)]
 
 mod arrays;
+mod cache;
 mod call;
 mod errors;
 mod fields;

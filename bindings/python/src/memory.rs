@@ -11,6 +11,7 @@ use pyo3::types::PyCapsule;
 use std::ffi::c_void;
 use std::ptr::with_exposed_provenance_mut;
 use std::slice;
+use stencil_compiler::Object;
 use stencil_runtime::cuda::{Lent, LentStream};
 use stencil_runtime::host::{Given, device_memory, host_memory};
 
@@ -30,6 +31,13 @@ pub fn given(cells: &Cells) -> Given {
 pub fn lent(cells: &Cells) -> Lent {
     // SAFETY: as for `given`.
     unsafe { Lent::new(cells.address, cells.bytes()) }
+}
+
+/// Machine code from the cache, whose key names this version of the compiler and this processor.
+pub fn kept_object(bytes: Vec<u8>) -> Object {
+    // SAFETY: the file of the cache holds its key and a hash of the bytes, and the user's folder is
+    // trusted as far as Python's own compiled files.
+    unsafe { stencil_compiler::kept_object(bytes) }
 }
 
 /// A stream, by its handle as a number.

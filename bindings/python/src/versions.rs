@@ -1,23 +1,17 @@
-//! A program compiled for some sizes, and the compiled programs that are kept on the disk.
-//!
-//! A file of the cache holds all that it was made from: the version of the compiler, its options
-//! with the device, and the text. A file that was made from anything else is not used, and one that
-//! can't be written is left out. Files are written whole or not at all, so that processes may share
-//! a folder.
+//! A program compiled for some sizes.
 
+use crate::cache::{Kept, Key};
 use crate::errors;
+use crate::memory;
 use crate::watch::Watch;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
-use std::hash::Hasher;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use stencil_compiler::{
-    Class, Compiled, Control, Failure, Level, Plan, Progress, Session, Source, TEXT_HASH, Target,
+    Class, Compiled, Control, Executable, Failure, Level, Plan, Progress, Session, Source, Target,
 };
-use stencil_runtime::bounded_read::{MOST_CODE, read_text};
 use stencil_runtime::host::{Code, Program};
-use stencil_runtime::whole_file::write_whole;
 
 /// Sizes by name.
 pub type Sizes = BTreeMap<String, i64>;
@@ -77,16 +71,18 @@ impl Origin {
     }
 
     fn texts_of(&self, py: Python<'_>, session: &Session) -> Result<Texts, Box<Failed>> {
-        let key = self.key(session);
-        if let Some(texts) = key.as_ref().and_then(|(file, key)| cached(file, key)) {
-            return Ok(texts);
+        let key = self.cache.as_ref().map(|folder| Key::ptx(folder, session, &self.source));
+        if let Some(Kept { plan, code }) = key.as_ref().and_then(Key::find)
+            && let Ok(ptx) = String::from_utf8(code)
+        {
+            return Ok(Texts { plan, ptx });
         }
         let levels = [Level::Plan, Level::Ptx];
         let compiled = self.compile(py, session, &levels)?;
         let text = |level| compiled.text(level).unwrap_or_default().to_owned();
         let texts = Texts { plan: text(Level::Plan), ptx: text(Level::Ptx) };
-        if let Some((file, key)) = key {
-            keep(&file, &key, &texts);
+        if let Some(key) = key {
+            key.keep(&texts.plan, texts.ptx.as_bytes());
         }
         Ok(texts)
     }
@@ -118,71 +114,48 @@ impl Origin {
                 Program::new(plan, Code::Cuda(texts.ptx.into_bytes()))
             }
             target => {
-                let session = self.sized(sizes);
-                let mut watch = Watch::new(None);
-                let made = py.detach(|| {
-                    let cancel = Arc::clone(&watch.cancel);
-                    let mut tick = |_: Progress<'_>| watch.tick();
-                    let control =
-                        Control { progress: Some(&mut tick), cancel, ..Control::default() };
-                    session.executable(&self.source, target, control)
-                });
-                let executable =
-                    made.map_err(|failure| watch.error(py, |py| errors::compile(py, &failure)))?;
+                let executable = self.executable(py, &self.sized(sizes), target)?;
                 Program::new(executable.plan().clone(), Code::Engine(Box::new(executable)))
             }
         };
         Ok(Version { sizes: sizes.clone(), program })
     }
 
-    /// The file of a compile, and all that it is made from.
-    fn key(&self, session: &Session) -> Option<(PathBuf, String)> {
-        let folder = self.cache.as_ref()?;
-        let Source { name, text, .. } = &self.source;
-        let version = env!("CARGO_PKG_VERSION");
-        let key = format!("stencilc {version} {TEXT_HASH}\n{session:?}\n{name}\n{text}");
-        // A stable function: files are found by other processes.
-        let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
-        hash.write(key.as_bytes());
-        Some((folder.join(format!("{:016x}.kernel", hash.finish())), key))
-    }
-}
-
-/// The hash of Fowler, Noll and Vo (FNV-1a, 64 bits).
-struct Fnv(u64);
-
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    /// The executable of a target that is no CUDA device; that of a processor from the cache where
+    /// it is there.
+    fn executable(
+        &self,
+        py: Python<'_>,
+        session: &Session,
+        target: Target,
+    ) -> PyResult<Executable> {
+        let (key, threads) = match target {
+            Target::Cpu { threads } => {
+                let key = |folder: &PathBuf| Key::machine_code(folder, session, &self.source);
+                (self.cache.as_ref().map(key), threads)
+            }
+            _ => (None, None),
+        };
+        if let Some(Kept { plan, code }) = key.as_ref().and_then(Key::find)
+            && let Ok(plan) = Plan::from_json(&plan, &self.source.name)
+        {
+            let object = memory::kept_object(code);
+            let kept = session.kept_executable(&self.source, plan, object, threads);
+            return kept.map_err(|failure| errors::compile(py, &failure));
         }
+        let mut watch = Watch::new(None);
+        let made = py.detach(|| {
+            let cancel = Arc::clone(&watch.cancel);
+            let mut tick = |_: Progress<'_>| watch.tick();
+            let control = Control { progress: Some(&mut tick), cancel, ..Control::default() };
+            session.executable(&self.source, target, control)
+        });
+        let made = made.map_err(|failure| watch.error(py, |py| errors::compile(py, &failure)))?;
+        if let (Some(key), Some(object)) = (key, made.object()) {
+            if let Ok(plan) = made.plan().to_json() {
+                key.keep(&plan, object.bytes());
+            }
+        }
+        Ok(made)
     }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// A file is the lengths of its parts in a line, then key, plan and PTX.
-fn cached(file: &Path, key: &str) -> Option<Texts> {
-    let text = read_text(file, MOST_CODE).ok()?;
-    let (head, rest) = text.split_once('\n')?;
-    let lengths: Vec<usize> =
-        head.split(' ').map(|length| length.parse().ok()).collect::<Option<_>>()?;
-    let [of_key, of_plan, of_ptx] = lengths.as_slice() else { return None };
-    let rest = rest.strip_prefix(key).filter(|_| key.len() == *of_key)?;
-    let (plan, ptx) = rest.split_at_checked(*of_plan)?;
-    (ptx.len() == *of_ptx).then(|| Texts { plan: plan.to_owned(), ptx: ptx.to_owned() })
-}
-
-/// A cache that can't be written is no reason to fail.
-fn keep(file: &Path, key: &str, texts: &Texts) {
-    let Texts { plan, ptx } = texts;
-    if let Some(folder) = file.parent() {
-        let _ = std::fs::create_dir_all(folder);
-    }
-    let _ = write_whole(file, |out| {
-        writeln!(out, "{} {} {}", key.len(), plan.len(), ptx.len())?;
-        [key, plan, ptx].iter().try_for_each(|part| out.write_all(part.as_bytes()))
-    });
 }

@@ -14,10 +14,18 @@ begin = time.perf_counter()
 print(len(kernel.ptx), time.perf_counter() - begin)
 """
 
+RUN = """
+import sys, time, numpy, stencilc
+begin = time.perf_counter()
+kernel = stencilc.compile(sys.argv[1], target="cpu")
+kernel(A=numpy.ones((40, 50), numpy.float32), K=numpy.ones((40, 50), numpy.float32), steps=2)
+print(40, time.perf_counter() - begin)
+"""
 
-def begin(folder, text=HEAT):
+
+def begin(folder, text=HEAT, script=COUNT):
     environment = {**os.environ, "STENCILC_CACHE": str(folder)}
-    return subprocess.Popen([sys.executable, "-c", COUNT, text], env=environment,
+    return subprocess.Popen([sys.executable, "-c", script, text], env=environment,
                             stdout=subprocess.PIPE, text=True)
 
 
@@ -42,6 +50,21 @@ def test_a_second_process_finds_the_first_ones_work(tmp_path):
         assert file.read_text() == text
     seconds(begin(tmp_path, HEAT.replace("0.1", "0.2")))
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_machine_code_is_kept_too(tmp_path):
+    _, compiled = seconds(begin(tmp_path, script=RUN))
+    (file,) = tmp_path.iterdir()
+    _, found = seconds(begin(tmp_path, script=RUN))
+    assert found < compiled / 3
+    # Code with a wrong bit is not run.
+    kept = file.read_bytes()
+    for place in (-1, -len(kept) // 8):
+        damaged = bytearray(kept)
+        damaged[place] ^= 1
+        file.write_bytes(damaged)
+        seconds(begin(tmp_path, script=RUN))
+        assert file.read_bytes() == kept
 
 
 def test_processes_may_write_at_once(tmp_path):

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use stencil_runtime::array::Array;
-use stencil_runtime::execute::Taken;
+use stencil_runtime::execute::{Taken, Values};
 
 /// How far a compile or a run is.
 #[derive(Clone, Copy)]
@@ -47,6 +47,9 @@ pub struct Pause<'a> {
     pub values: &'a BTreeMap<String, Array>,
 }
 
+/// Takes the values of a run. A failure ends it.
+pub type Results<'a> = &'a mut dyn FnMut(&mut Values<'_>) -> Result<(), Failure>;
+
 /// Hooks into a compile or a run; the default has none.
 #[derive(Default)]
 pub struct Control<'a> {
@@ -57,6 +60,10 @@ pub struct Control<'a> {
     pub cancel: Arc<AtomicBool>,
     /// Called with each `snapshot` of the plan; the reference has none.
     pub snapshot: Option<&'a mut dyn FnMut(Taken)>,
+    /// Takes the values after the last step of a run without pauses, from which it reads them in
+    /// parts: results need no memory of the host. The outcome then has only the reductions. The
+    /// reference, whose values are the host's, does not call it.
+    pub results: Option<Results<'a>>,
     /// Whether the reference ends at the first NaN or infinity, with an error that shows its cell
     /// and its expression.
     pub finite: bool,
@@ -71,6 +78,7 @@ impl Control<'_> {
         let progress = self.progress.as_mut().map(|hook| &mut **hook as Hook<'_>);
         type Take<'h> = &'h mut dyn FnMut(Taken);
         let snapshot = self.snapshot.as_mut().map(|hook| &mut **hook as Take<'_>);
+        let results = self.results.as_mut().map(|hook| &mut **hook as Results<'_>);
         let pauses = self
             .pauses
             .as_mut()
@@ -79,6 +87,7 @@ impl Control<'_> {
             progress,
             cancel: Arc::clone(&self.cancel),
             snapshot,
+            results,
             finite: self.finite,
             pauses,
         }

@@ -24,7 +24,7 @@ use stencil_passes::llvm::emit_object::Object;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::cuda::{Cuda, GraphSettings};
-use stencil_runtime::execute;
+use stencil_runtime::execute::{self, Values};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{self, FieldDecl, Plan};
 use stencil_simulator::{Settings, Simulator};
@@ -123,6 +123,19 @@ impl Executable {
         }
     }
 
+    /// A program that was compiled for the processor before.
+    pub(crate) fn kept(
+        session: &Session,
+        source: &Source,
+        plan: Plan,
+        object: Object,
+        threads: Option<NonZeroUsize>,
+    ) -> Result<Self, Failure> {
+        let every = every(session, source)?;
+        let code = Code::Object(Arc::new(object), threads);
+        Ok(Self { source: source.clone(), plan, code, nest: false, every, timing: Timing::new() })
+    }
+
     /// Compiles to the gpu level, and from there to what `code` makes of it.
     fn compiled(
         session: &Session,
@@ -149,14 +162,21 @@ impl Executable {
         let (plan, code) =
             lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;
         let (nest, timing) = (compilation.is_nest(), compilation.timing);
-        let until = if stages::is_mlir(source) { None } else { session.check(source)?.until };
-        let every = until.map(|until| until.every);
+        let every = every(session, source)?;
         Ok(Self { source: source.clone(), plan, code, nest, every, timing })
     }
 
     /// Its launch plan; for the reference the declarations alone.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Its machine code; none where it is not for the processor.
+    pub fn object(&self) -> Option<&Object> {
+        match &self.code {
+            Code::Object(object, _) => Some(object),
+            _ => None,
+        }
     }
 
     /// How long each pass and step of its compile took, in order.
@@ -253,7 +273,7 @@ impl Executable {
         let steps = i64::try_from(ran.steps).map_or(bound.steps, |last| last - bound.first_step);
         let until = program.until.as_ref();
         let ended = until.map(|until| Ended { condition: until.text.clone(), met: ran.met });
-        Ok(Outcome { outputs, elapsed, steps, ended, ..outcome(bound) })
+        Ok(Outcome { outputs, elapsed, steps, ended, ..Outcome::of(bound) })
     }
 
     fn interpret_nest(
@@ -270,7 +290,7 @@ impl Executable {
         let state = |field: &FieldDecl| field.role == plan::Role::State;
         let states: Vec<_> = self.plan.fields.iter().filter(|field| state(field)).collect();
         outputs.retain(|name, _| states.iter().any(|field| field.name == *name));
-        Ok(Outcome { outputs, elapsed, ..outcome(bound) })
+        Ok(Outcome { outputs, elapsed, ..Outcome::of(bound) })
     }
 
     fn simulate(
@@ -335,46 +355,38 @@ impl Executable {
     ) -> Result<Outcome, Failure> {
         let cancel = Arc::clone(&control.cancel);
         let temps = control.pauses.is_some();
-        type Take<'h> = &'h mut dyn FnMut(execute::Taken);
-        let snapshot = control.snapshot.take().map(|hook| hook as Take<'_>);
+        let (snapshot, results) = (control.snapshot.take(), control.results.take());
         let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
         let mut report = |progress: execute::RunProgress| {
             let (done, of) = (whole(progress.steps), whole(progress.of));
             control.report(Progress::Steps { done, of });
         };
+        let mut take = results.map(|hook| move |values: &mut Values<'_>| Ok(hook(values)?));
         let mut hooks = execute::Control {
             progress: Some(&mut report),
             cancel: Some(cancel.as_ref()),
-            snapshot,
+            snapshot: snapshot.map(|hook| hook as &mut dyn FnMut(_)),
+            results: take.as_mut().map(|hook| hook as execute::Results<'_>),
             temps,
         };
         let ran = execute::run(&self.plan, bound, inputs, target, &mut hooks);
         let ran = ran.map_err(|error| Failure::of_run(&error, control.is_cancelled()))?;
         let execute::Outcome { outputs, launched } = ran;
         let execute::Launched { count: launches, elapsed, steps, iterations, .. } = launched;
-        let mut untils = self.plan.nodes().into_iter().filter_map(|node| match node {
+        let until = self.plan.nodes().into_iter().find_map(|node| match node {
             plan::Node::Until(until) => Some(until),
             _ => None,
         });
-        let until = untils.next().zip(iterations.first());
+        let until = until.zip(iterations.first());
         let ended = until.map(|(until, of)| Ended { condition: until.text.clone(), met: of.met });
-        Ok(Outcome { outputs, steps, ended, launches, elapsed, ..outcome(bound) })
+        Ok(Outcome { outputs, steps, ended, launches, elapsed, ..Outcome::of(bound) })
     }
 }
 
-/// An outcome without results.
-fn outcome(bound: &Bound) -> Outcome {
-    let cells = bound.shapes.iter().map(|shape| shape.iter().product()).max();
-    Outcome {
-        outputs: BTreeMap::new(),
-        steps: bound.steps,
-        ended: None,
-        launches: 0,
-        elapsed: None,
-        cells: cells.unwrap_or(0),
-        device: None,
-        counters: None,
-    }
+/// After how many steps a program looks whether it ends early.
+fn every(session: &Session, source: &Source) -> Result<Option<i64>, Failure> {
+    let until = if stages::is_mlir(source) { None } else { session.check(source)?.until };
+    Ok(until.map(|until| until.every))
 }
 
 #[cfg(test)]

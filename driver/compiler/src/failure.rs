@@ -88,6 +88,10 @@ impl Failure {
             (None, ExecuteError::Cancelled(_)) => Self::cancelled(error),
             // A simulated launch ends within.
             (None, _) if cancelled => Self::cancelled(error),
+            (None, ExecuteError::Results(failure)) => match failure.downcast_ref::<Self>() {
+                Some(failure) => failure.clone(),
+                None => Self::user(error),
+            },
             (None, ExecuteError::Stuck(_)) => Self::of(Class::Internal, error),
             (None, _) => Self::user(error),
         }

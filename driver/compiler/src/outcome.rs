@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stencil_runtime::array::Array;
+use stencil_runtime::bind::Bound;
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,23 @@ pub struct Outcome {
     pub device: Option<String>,
     /// Counters of the simulator.
     pub counters: Option<stencil_simulator::Report>,
+}
+
+impl Outcome {
+    /// An outcome without results yet.
+    pub(crate) fn of(bound: &Bound) -> Self {
+        let cells = bound.shapes.iter().map(|shape| shape.iter().product()).max();
+        Self {
+            outputs: BTreeMap::new(),
+            steps: bound.steps,
+            ended: None,
+            launches: 0,
+            elapsed: None,
+            cells: cells.unwrap_or(0),
+            device: None,
+            counters: None,
+        }
+    }
 }
 
 /// How the `until` of a program ended.

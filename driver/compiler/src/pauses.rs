@@ -58,7 +58,8 @@ impl Run<'_> {
             let pauses = control.pauses.take();
             // The part must give all values, and pauses nowhere itself.
             let own = Pauses { every: Vec::new(), call: &mut |_| Ok(()) };
-            let control = Control { progress: Some(&mut report), pauses: Some(own), ..control };
+            let progress: Option<&mut dyn FnMut(Progress<'_>)> = Some(&mut report);
+            let control = Control { progress, pauses: Some(own), results: None, ..control };
             let ran = part(&bound, inputs, control)?;
             step += ran.steps;
             let met = ran.ended.as_ref().is_some_and(|ended| ended.met);

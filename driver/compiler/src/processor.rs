@@ -1,7 +1,7 @@
 //! The processor of this machine as a target: when it is the usual one, and how code is loaded for
 //! it.
 
-use crate::executable::Target;
+use crate::executable::{Executable, Target};
 use crate::failure::Failure;
 use crate::nest;
 use crate::session::{Options, Session};
@@ -36,6 +36,22 @@ impl Session {
             return (Target::Reference, why);
         }
         (processor, "as there is no CUDA device")
+    }
+}
+
+impl Session {
+    /// The executable of an earlier compile, from its plan and its machine code.
+    ///
+    /// # Errors
+    /// What is wrong with the source.
+    pub fn kept_executable(
+        &self,
+        source: &Source,
+        plan: Plan,
+        object: Object,
+        threads: Option<NonZeroUsize>,
+    ) -> Result<Executable, Failure> {
+        Executable::kept(self, source, plan, object, threads)
     }
 }
 

@@ -126,7 +126,12 @@ impl Target for Overlapping<'_> {
         self.simulator.finish()
     }
 
-    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
-        self.simulator.download(buffer, bytes)
+    fn download(
+        &mut self,
+        buffer: BufferId,
+        first: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), TargetError> {
+        self.simulator.download(buffer, first, bytes)
     }
 }

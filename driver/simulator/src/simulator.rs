@@ -397,16 +397,23 @@ impl Target for Simulator {
         Ok(None)
     }
 
-    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
-        let length = bytes.len();
-        let buffer = self.buffer(buffer, length)?;
-        buffer.memory.download(bytes).map_err(|byte| {
+    fn download(
+        &mut self,
+        buffer: BufferId,
+        first: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), TargetError> {
+        let holds = |buffer: &&Buffer| first as u64 + bytes.len() as u64 <= buffer.memory.bytes();
+        let found = self.buffers.get(buffer.0).filter(holds);
+        let buffer = found.ok_or(SimulatorError::Buffer(buffer.0))?;
+        let length = buffer.memory.bytes();
+        buffer.memory.download(first, bytes).map_err(|byte| {
             let error = launch::unwritten_output(
                 &buffer.writer,
                 &buffer.name,
                 byte,
                 buffer.element_bytes(),
-                length as u64,
+                length,
             );
             SimulatorError::Launch(LaunchError::Kernel(error))
         })?;

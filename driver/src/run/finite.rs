@@ -1,7 +1,7 @@
 //! The first NaN or infinity of a run that is not the reference's: where a result has one, the
 //! reference runs again from the last pause without one, and finds step, cell and expression.
 
-use super::Job;
+use super::{Hooks, Job};
 use std::collections::BTreeMap;
 use stencil_compiler::{Array, Failure, Request, Target};
 use stencil_runtime::array::ArrayError;
@@ -46,7 +46,8 @@ impl Watched {
             choices: BTreeMap::new(),
             ..job.request.clone()
         };
-        job.run_on(Target::Reference, &inputs, request, true, None)?;
+        let hooks = Hooks { finite: true, ..Hooks::default() };
+        job.run_on(Target::Reference, &inputs, request, hooks)?;
         Err(Failure::user(format!(
             "`{name}` has a NaN or an infinity after step {step}, and the reference has none; \
              compare them with --check"

@@ -2,9 +2,11 @@
 
 use crate::files::{self, Outputs, Place};
 use crate::picture::{Colors, Frame, write_gif, write_png};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use stencil_compiler::{Array, Failure, Plan};
+use stencil_runtime::execute::Values;
 use stencil_runtime::record::{Record, records};
 use stencil_runtime::whole_file::check_distinct;
 
@@ -53,6 +55,8 @@ pub struct Results<'a> {
     frames: BTreeMap<String, Vec<Frame>>,
     /// The files that were written, without links, and after how many steps.
     written: BTreeMap<PathBuf, i64>,
+    /// Whether the files for the values after the last step are written.
+    complete: bool,
 }
 
 fn has_step(path: &Path) -> bool {
@@ -212,7 +216,8 @@ impl<'a> Results<'a> {
                  --out FIELD=FILE{STEP}.npy or --out FIELD=FILE.gif"
             ));
         }
-        Ok(Self { asked, declared, paths, read, frames: BTreeMap::new(), written: BTreeMap::new() })
+        let (frames, written) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { asked, declared, paths, read, frames, written, complete: false })
     }
 
     /// Takes a snapshot.
@@ -259,13 +264,38 @@ impl<'a> Results<'a> {
         Ok(())
     }
 
-    /// Adds the files for the values after the last step.
+    /// Whether all files hold cells, which can be read in parts while they are written.
+    pub fn are_cells(&self) -> bool {
+        self.paths.values().all(|path| Kind::of(path) == Kind::Cells)
+    }
+
+    /// Writes the files for the values after the last step, which are read in parts.
+    pub fn write_parts(&mut self, begin: i64, values: &mut Values<'_>) -> Result<(), Failure> {
+        let step = begin + values.launched().steps;
+        let records = records(&self.declared.fields);
+        let values = RefCell::new(values);
+        let mut outputs = Outputs::default();
+        let mut written = Vec::new();
+        for (field, path) in fields(&records, self.paths) {
+            let path = at_step(path, step);
+            outputs.add_parts(&path, field, &values);
+            written.push(place(field.name, path));
+        }
+        self.check(step, &written)?;
+        self.complete = true;
+        outputs.write()
+    }
+
+    /// Writes the files for the values after the last step, where [`Self::write_parts`] did not.
     pub fn last(
         mut self,
         step: i64,
         values: &BTreeMap<String, Array>,
         report: Option<(&Path, String)>,
     ) -> Result<(), Failure> {
+        if self.complete {
+            return Ok(());
+        }
         let records = records(&self.declared.fields);
         let mut frames = std::mem::take(&mut self.frames);
         let mut outputs = Outputs::default();

@@ -93,6 +93,12 @@ pub fn processor(arch: &str) -> Option<Processor> {
     ALL.iter().find(|known| known.name == arch).map(|known| Processor::named(known.vector))
 }
 
+/// The processor of this machine as LLVM knows it: code for [`NATIVE`] is for it alone.
+pub fn this_processor() -> String {
+    let name = TargetMachine::get_host_cpu_name();
+    format!("{name} {}", TargetMachine::get_host_cpu_features())
+}
+
 /// Machine code with the LLVM IR that it was made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
@@ -102,6 +108,11 @@ pub struct Object {
 }
 
 impl Object {
+    /// Machine code alone.
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        Self { llvm: String::new(), bytes, assembly: String::new() }
+    }
+
     /// LLVM IR as text, after optimisation.
     pub fn llvm(&self) -> &str {
         &self.llvm
@@ -143,7 +154,7 @@ pub fn emit(
     let llvm = LlvmContext::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(format!("{text}\0").as_bytes(), "");
     let module = llvm.create_module_from_ir(buffer).map_err(internal)?;
-    let machine = machine(&target.arch)?;
+    let machine = machine(&target.arch, OptimizationLevel::Aggressive)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     table(&llvm, &module, plan)?;
@@ -155,6 +166,10 @@ pub fn emit(
             function.as_global_value().set_name(name);
         }
     }
+    let machine = match module.get_functions().any(|function| is_long(&function)) {
+        true => self::machine(&target.arch, OptimizationLevel::None)?,
+        false => machine,
+    };
     let write = |kind| machine.write_to_memory_buffer(&module, kind).map_err(internal);
     let assembly = match listing {
         Listing::Assembly => Some(write(FileType::Assembly)?),
@@ -240,6 +255,16 @@ fn operations_on_16_bits(function: &FunctionValue) -> usize {
 /// takes 0.3 s without. Its run takes as long, because a box of cells takes far longer than a call.
 const MOST_COPIES: usize = 2;
 
+/// The most instructions of a function whose machine code is optimised. Allocation of registers
+/// and the sinking of instructions take time by the square of it: 28,000 instructions took 28 s,
+/// and take 3 s without. The longest function of a program of the test suite has 10,000.
+const MOST_OPTIMISED: usize = 20_000;
+
+fn is_long(function: &FunctionValue) -> bool {
+    let blocks = function.get_basic_block_iter();
+    blocks.flat_map(|block| block.get_instructions()).nth(MOST_OPTIMISED).is_some()
+}
+
 /// How often a function is called.
 fn calls(function: FunctionValue) -> usize {
     let first = function.as_global_value().as_pointer_value().get_first_use();
@@ -247,7 +272,7 @@ fn calls(function: FunctionValue) -> usize {
 }
 
 /// LLVM's backend for a processor.
-fn machine(arch: &str) -> Result<TargetMachine, Error> {
+fn machine(arch: &str, level: OptimizationLevel) -> Result<TargetMachine, Error> {
     let config = InitializationConfig::default();
     LlvmTarget::initialize_x86(&config);
     LlvmTarget::initialize_aarch64(&config);
@@ -266,7 +291,6 @@ fn machine(arch: &str) -> Result<TargetMachine, Error> {
         (TargetTriple::create(found.triple), found.name.to_owned(), features.to_owned())
     };
     let backend = LlvmTarget::from_triple(&triple).map_err(internal)?;
-    let level = OptimizationLevel::Aggressive;
     backend
         .create_target_machine(&triple, &cpu, &features, level, RelocMode::PIC, CodeModel::Default)
         .ok_or_else(|| Error::user(format!("LLVM has no target machine for {arch}")))

@@ -37,6 +37,14 @@ unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
 
+/// Machine code that was kept, with neither its LLVM IR nor its assembly.
+///
+/// # Safety
+/// The bytes are those of an [`Object`] that this version of the compiler made for this processor.
+pub unsafe fn kept(bytes: Vec<u8>) -> Object {
+    Object::of(bytes)
+}
+
 /// Loads an object that `emit-object` made for this machine. Functions of the C library are those
 /// of this process, except `erf`, which is the reference's. Conversions to short floats are the
 /// crate's own: LLVM's code calls a library for them that is not in every process.

@@ -201,8 +201,18 @@ impl Target for Program {
         Ok(self.begin.take().map(|begin| begin.elapsed()))
     }
 
-    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
-        bytes.copy_from_slice(self.buffer(buffer, bytes.len())?.bytes());
+    fn download(
+        &mut self,
+        buffer: BufferId,
+        first: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), TargetError> {
+        let found = self.buffers.get(buffer.0).map(Memory::bytes);
+        let part = found.and_then(|found| found.get(first..first.checked_add(bytes.len())?));
+        let missing =
+            || format!("buffer {} has no {} bytes from {first} on", buffer.0, bytes.len());
+        let part = part.ok_or_else(|| self.mismatch(missing()))?;
+        self.workers.copy(part, bytes);
         Ok(())
     }
 }

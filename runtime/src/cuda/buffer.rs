@@ -144,13 +144,15 @@ impl Buffer {
         self.stream.synchronize()
     }
 
-    /// Reads its first bytes to the host, and waits for that. The context must be current.
-    pub fn download(&self, bytes: &mut [u8]) -> Result<(), CudaError> {
-        let count = bytes.len().min(self.bytes);
+    /// Reads bytes from the `first` on to the host, and waits for that; those beyond its end stay.
+    /// The context must be current.
+    pub fn download(&self, first: usize, bytes: &mut [u8]) -> Result<(), CudaError> {
+        let first = first.min(self.bytes);
+        let count = bytes.len().min(self.bytes - first);
         // SAFETY: both sides have so many bytes, and the host's are borrowed until the copy ended.
         self.stream.ok("cuMemcpyDtoHAsync", unsafe {
             let to = bytes.as_mut_ptr().cast();
-            sys::cuMemcpyDtoHAsync_v2(to, self.address, count, self.stream.raw())
+            sys::cuMemcpyDtoHAsync_v2(to, self.address + first as u64, count, self.stream.raw())
         })?;
         self.stream.synchronize()
     }

@@ -183,7 +183,7 @@ impl Program {
     /// # Errors
     /// When the driver does not know the memory, or the copy fails.
     pub fn read_lent(&self, lent: Lent, bytes: &mut [u8]) -> Result<(), CudaError> {
-        self.lent_buffer(lent)?.download(bytes)
+        self.lent_buffer(lent)?.download(0, bytes)
     }
 
     /// Fills memory of the caller from the host.
@@ -423,8 +423,19 @@ impl Target for Program {
         Ok(self.stream.synchronize().map_err(|error| self.of_kernels(error))?)
     }
 
-    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
+    fn download(
+        &mut self,
+        buffer: BufferId,
+        first: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), TargetError> {
         self.stream.enter()?;
-        Ok(self.sized_buffer(buffer, bytes.len())?.download(bytes)?)
+        let found = self.buffer(buffer)?;
+        if first.checked_add(bytes.len()).is_none_or(|end| end > found.bytes()) {
+            let (id, found, wanted) = (buffer.0, found.bytes(), bytes.len());
+            let message = format!("buffer {id} has {found} bytes, not {wanted} from {first} on");
+            return Err(self.mismatch(message).into());
+        }
+        Ok(found.download(first, bytes)?)
     }
 }

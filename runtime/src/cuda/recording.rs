@@ -123,7 +123,7 @@ impl Target for Recorder<'_> {
         Ok(None)
     }
 
-    fn download(&mut self, _buffer: BufferId, _bytes: &mut [u8]) -> Result<(), TargetError> {
+    fn download(&mut self, _: BufferId, _: usize, _: &mut [u8]) -> Result<(), TargetError> {
         Err(Unknown.into())
     }
 }

@@ -98,7 +98,7 @@ fn check_waits(bound: &Bound, target: &mut dyn Target) -> Result<(), ExecuteErro
     for (place, buffer) in bound.buffers.iter().enumerate() {
         if buffer.kind == BufferKind::Watched {
             let mut cells = Array::zeros(buffer.element, &[buffer.cells])?;
-            target.download(BufferId(place), cells.bytes_mut()).map_err(ExecuteError::Target)?;
+            target.download(BufferId(place), 0, cells.bytes_mut()).map_err(ExecuteError::Target)?;
             if let Some(stuck) = watch::read(&buffer.name, cells.bytes()) {
                 return Err(ExecuteError::Stuck(stuck));
             }
@@ -113,7 +113,7 @@ fn holds(bound: &Bound, compare: &Compare, target: &mut dyn Target) -> Result<bo
     target.wait().map_err(ExecuteError::Target)?;
     let cells = bound.buffers.get(buffer.0).map_or(0, |buffer| buffer.cells);
     let mut value = Array::zeros(limit.element(), &[cells])?;
-    target.download(*buffer, value.bytes_mut()).map_err(ExecuteError::Target)?;
+    target.download(*buffer, 0, value.bytes_mut()).map_err(ExecuteError::Target)?;
     Ok(value.number(0).is_some_and(|value| is.holds(value, *limit)))
 }
 

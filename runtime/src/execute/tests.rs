@@ -91,8 +91,13 @@ impl Target for Fake {
         self.finish().map(drop)
     }
 
-    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
-        bytes.copy_from_slice(&self.buffers[buffer.0]);
+    fn download(
+        &mut self,
+        buffer: BufferId,
+        first: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), TargetError> {
+        bytes.copy_from_slice(&self.buffers[buffer.0][first..first + bytes.len()]);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Data between the host and the buffers of a target: inputs, outputs and values in between.
 
-use super::{ExecuteError, Input, Inputs, Target, lendable};
-use crate::array::{Array, Element};
+use super::{ExecuteError, Input, Inputs, Launched, Target, lendable};
+use crate::array::{Array, ArrayError, Element};
 use crate::bind::{Bound, Buffer, BufferId};
 use crate::plan::{BufferKind, Plan, Role};
 use crate::watch;
@@ -38,7 +38,7 @@ pub fn upload<I: Input>(
             continue;
         }
         let Some((field, array)) = input else {
-            let mut cells = Array::filled(buffer.fill, &[buffer.cells])?;
+            let mut cells = filled(buffer)?;
             if buffer.kind == BufferKind::Watched && target.watches() {
                 watch::arm(cells.bytes_mut());
             }
@@ -61,6 +61,15 @@ pub fn upload<I: Input>(
         target.upload(BufferId(place), image.bytes()).map_err(ExecuteError::Target)?;
     }
     Ok(())
+}
+
+/// What a buffer without an input begins with. Zeros take no memory while they are only read.
+fn filled(buffer: &Buffer) -> Result<Array, ArrayError> {
+    let one = Array::filled(buffer.fill, &[1])?;
+    match one.bytes().iter().all(|byte| *byte == 0) {
+        true => Array::zeros(buffer.element, &[buffer.cells]),
+        false => Array::filled(buffer.fill, &[buffer.cells]),
+    }
 }
 
 /// The reduction whose value lies in a buffer.
@@ -121,6 +130,63 @@ pub fn value(
     Ok(array)
 }
 
+/// The values of a run after its last step, which are read in parts.
+pub struct Values<'a> {
+    plan: &'a Plan,
+    bound: &'a Bound,
+    inputs: &'a Inputs,
+    launched: &'a Launched,
+    target: &'a mut dyn Target,
+    /// Fields that lie in several buffers, by their places.
+    joined: BTreeMap<usize, Array>,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        bound: &'a Bound,
+        inputs: &'a Inputs,
+        launched: &'a Launched,
+        target: &'a mut dyn Target,
+    ) -> Self {
+        Self { plan, bound, inputs, launched, target, joined: BTreeMap::new() }
+    }
+
+    /// Launches, steps and time.
+    pub fn launched(&self) -> &Launched {
+        self.launched
+    }
+
+    /// Cells of a field per dimension, slowest first. A field is its place in [`Plan::fields`].
+    pub fn shape(&self, field: usize) -> &[usize] {
+        self.bound.shapes.get(field).map_or(&[], Vec::as_slice)
+    }
+
+    /// Reads numbers of a field, row-major, from a cell on.
+    ///
+    /// # Errors
+    /// When the target fails, or there is too little memory for a field in several buffers.
+    pub fn read(&mut self, field: usize, first: usize, to: &mut [u8]) -> Result<(), ExecuteError> {
+        let element = self.plan.fields.get(field).map_or(Element::F32, |field| field.element);
+        let first = first.saturating_mul(element.size());
+        let current = &self.launched.current;
+        let held = self.bound.values.get(field).and_then(|parts| parts.first());
+        let memory = held.and_then(|held| current.get(held.buffer));
+        if let (Some(memory), true) = (memory, in_one_buffer(self.bound, field)) {
+            return self.target.download(*memory, first, to).map_err(ExecuteError::Target);
+        }
+        if !self.joined.contains_key(&field) {
+            let whole = value(self.plan, self.bound, self.inputs, current, field, self.target)?;
+            self.joined.insert(field, whole);
+        }
+        let whole = self.joined.get(&field).map_or(&[][..], Array::bytes);
+        if let Some(part) = whole.get(first..).and_then(|rest| rest.get(..to.len())) {
+            to.copy_from_slice(part);
+        }
+        Ok(())
+    }
+}
+
 /// Whether all cells of a field's value lie in one buffer, in its order.
 pub(super) fn in_one_buffer(bound: &Bound, field: usize) -> bool {
     match (bound.values.get(field).map(Vec::as_slice), bound.shapes.get(field)) {
@@ -149,11 +215,11 @@ pub fn read_value(
         let Some((memory, buffer)) = found else { continue };
         let window = buffer.window(shape, &held.cells);
         if window.is_whole() {
-            target.download(*memory, to).map_err(ExecuteError::Target)?;
+            target.download(*memory, 0, to).map_err(ExecuteError::Target)?;
             continue;
         }
         let mut image = Array::zeros(buffer.element, &[buffer.cells])?;
-        target.download(*memory, image.bytes_mut()).map_err(ExecuteError::Target)?;
+        target.download(*memory, 0, image.bytes_mut()).map_err(ExecuteError::Target)?;
         let (size, from) = (buffer.element.size(), image.bytes());
         window.for_each_run(|there, here, run| copy_cells(to, there, from, here, run, size));
     }

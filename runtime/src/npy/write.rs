@@ -9,20 +9,25 @@ use npyz::{DType, WriterBuilder};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Cells that are joined in memory at a time.
-const TOGETHER: usize = 1 << 14;
+/// Bytes of cells that are in memory at a time.
+const TOGETHER: usize = 1 << 22;
 
-/// Writes cells of any type: C order, little endian. `leaves` has an array for each number of a
-/// cell.
+/// Reads numbers of a leaf, by its place among those of a cell, from a cell on.
+pub type ReadLeaf<'a> = &'a mut dyn FnMut(usize, usize, &mut [u8]) -> io::Result<()>;
+
+/// Writes cells of any type: C order, little endian. `leaves` has the size of each number of a
+/// cell, in bytes.
 ///
 /// # Errors
-/// The system's error.
+/// The system's error, or that of `read`.
 pub(crate) fn write_records(
     out: &mut dyn Write,
     layout: &Layout,
     shape: &[usize],
-    leaves: &[&Array],
+    leaves: &[usize],
+    read: ReadLeaf<'_>,
 ) -> io::Result<()> {
+    let cells: usize = shape.iter().product();
     let mut shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
     let mut cell = header::dtype(layout)?;
     // An array's type has no extents of its own: they are the last dimensions.
@@ -32,25 +37,58 @@ pub(crate) fn write_records(
     }
     let options = npyz::WriteOptions::new_header_only().dtype(cell).shape(&shape);
     let out = options.writer(out).write_header_only()?;
-    if let ([leaf], true) = (leaves, cfg!(target_endian = "little")) {
-        return out.write_all(leaf.bytes());
-    }
-    let parts: Vec<_> = leaves.iter().map(|leaf| (leaf.bytes(), leaf.element().size())).collect();
-    let cells = leaves.first().map_or(0, |leaf| leaf.len());
-    let mut bytes = Vec::new();
-    for first in (0..cells).step_by(TOGETHER) {
-        bytes.clear();
-        for cell in first..cells.min(first + TOGETHER) {
-            for (leaf, size) in &parts {
-                let number = leaf.get(cell * size..(cell + 1) * size);
-                let number = number.ok_or_else(|| io::Error::other("arrays of several lengths"))?;
-                bytes.extend_from_slice(number);
+    let cell: usize = leaves.iter().sum::<usize>().max(1);
+    let together = (TOGETHER / cell).clamp(1, cells.max(1));
+    let (mut joined, mut one) = (room(together * cell)?, room(together * cell)?);
+    for first in (0..cells).step_by(together) {
+        let count = together.min(cells - first);
+        joined.resize(count * cell, 0);
+        let mut offset = 0;
+        for (place, size) in leaves.iter().enumerate() {
+            one.resize(count * size, 0);
+            read(place, first, &mut one)?;
+            if *size == cell {
+                joined.copy_from_slice(&one);
+                break;
             }
+            for (to, number) in joined.chunks_exact_mut(cell).zip(one.chunks_exact(*size)) {
+                if let Some(part) = to.get_mut(offset..offset + size) {
+                    part.copy_from_slice(number);
+                }
+            }
+            offset += size;
         }
-        little_endian(layout, &mut bytes);
-        out.write_all(&bytes)?;
+        little_endian(layout, &mut joined);
+        out.write_all(&joined)?;
     }
     Ok(())
+}
+
+/// Memory for so many bytes.
+fn room(bytes: usize) -> io::Result<Vec<u8>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(bytes)?;
+    Ok(room)
+}
+
+/// Writes cells of any type, with an array for each number of a cell.
+///
+/// # Errors
+/// The system's error; also where the arrays have several lengths.
+pub(crate) fn write_arrays(
+    out: &mut dyn Write,
+    layout: &Layout,
+    leaves: &[&Array],
+) -> io::Result<()> {
+    let shape = leaves.first().map_or(&[][..], |leaf| leaf.shape());
+    let sizes: Vec<_> = leaves.iter().map(|leaf| leaf.element().size()).collect();
+    write_records(out, layout, shape, &sizes, &mut |place, first, to| {
+        let (leaf, size) = leaves.get(place).zip(sizes.get(place)).unzip();
+        let begin = first * size.unwrap_or(&0);
+        let part = leaf.and_then(|leaf| leaf.bytes().get(begin..begin + to.len()));
+        to.copy_from_slice(part.ok_or_else(|| io::Error::other("arrays of several lengths"))?);
+        Ok(())
+    })
 }
 
 /// Writes an array: C order, little endian. The file appears whole or not at all.
@@ -59,7 +97,7 @@ pub(crate) fn write_records(
 /// When the folder or the file can't be written.
 pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
     let layout = Layout::Number(array.element());
-    write_whole(path, |file| write_records(file, &layout, array.shape(), &[array]))
+    write_whole(path, |file| write_arrays(file, &layout, &[array]))
         .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
 }
 

@@ -112,7 +112,7 @@ fn saved_buffers_come_back() {
                 launch_all(&plan, &bound, &inputs(1), &mut program, &mut Control::default())
                     .unwrap();
             let mut found = Array::zeros(Element::F32, &[CELLS as usize]).unwrap();
-            program.download(launched.current[0], found.bytes_mut()).unwrap();
+            program.download(launched.current[0], 0, found.bytes_mut()).unwrap();
             assert_eq!(found, wanted(1, 5));
             program.restore().unwrap();
         }
@@ -145,7 +145,7 @@ fn two_devices_take_turns_in_one_thread() {
             let mut found = Array::zeros(Element::F32, &[CELLS as usize]).unwrap();
             for (seed, program) in (1..).zip(&mut programs) {
                 assert!(program.finish().unwrap().is_some());
-                program.download(launches.current()[0], found.bytes_mut()).unwrap();
+                program.download(launches.current()[0], 0, found.bytes_mut()).unwrap();
                 assert_eq!(found, wanted(seed, 30));
             }
         }

@@ -1,6 +1,7 @@
 //! Memory that is not there is refused before any is spent, and sizes given to a run fix its
 //! compile.
 
+use std::io::{Read, Seek, SeekFrom};
 use stencil_test_suite::Scratch;
 
 const RUN: &str = "stencilc run heat2d.stencil --in A=zeros --in K=zeros --steps 1";
@@ -43,4 +44,31 @@ fn sizes_of_a_run_fix_its_compile() {
     assert!(given.1.contains("memref<100x90xf32"), "{}", given.1);
     let both = blocks("-D N=100 --size N=100 --size M=90");
     assert!(both.0 == fixed, "given twice, and equal");
+}
+
+/// Results are read in parts while their file is written. With 2.2 GB of addresses, two buffers and
+/// the input of zeros have room, and a third copy of 0.5 GB has none.
+#[test]
+fn results_need_no_memory_of_their_own() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "grow.stencil",
+        "param N\ngrid G = [0..N-1, 0..N-1]\nfield A : f64 on G\n\
+         fn f -> A [1..N-2, 0..N-1] = A[-1,0] + A[1,0] + f64(i)\nsteps 2\n",
+    );
+    let run = "ulimit -v 2200000; exec stencilc run grow.stencil --target cpu --threads 1 \
+               --size N=8192 --in A=zeros --out A=a.npy";
+    let outcome = scratch.shell(&format!("{run} --check-finite"));
+    assert_eq!((outcome.code, outcome.new_files), (Some(1), vec![]), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("out of memory"), "{}", outcome.stderr);
+    let outcome = scratch.shell(run);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let mut file = std::fs::File::open(scratch.path().join("a.npy")).unwrap();
+    let header = file.metadata().unwrap().len() - 8 * 8192 * 8192;
+    for (row, value) in [(0, 0.0), (1, 3.0), (5000, 15_000.0), (8190, 16_379.0)] {
+        let mut cell = [0; 8];
+        file.seek(SeekFrom::Start(header + 8 * (row * 8192 + 4096))).unwrap();
+        file.read_exact(&mut cell).unwrap();
+        assert_eq!(f64::from_le_bytes(cell), value, "row {row}");
+    }
 }

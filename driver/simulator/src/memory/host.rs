@@ -14,14 +14,16 @@ impl Memory {
         self.poison = None;
     }
 
-    /// Copies the buffer to the host; fails with the first byte that nobody wrote.
-    pub fn download(&self, bytes: &mut [u8]) -> Result<(), usize> {
-        if let Some(word) =
-            self.poison.as_ref().and_then(|poison| poison.iter().position(|poisoned| *poisoned))
-        {
-            return Err(word * self.unit);
+    /// Copies the buffer to the host, from the first byte of a word on; fails with the first byte
+    /// there that nobody wrote.
+    pub fn download(&self, first: usize, bytes: &mut [u8]) -> Result<(), usize> {
+        let words = first / self.unit..(first + bytes.len()).div_ceil(self.unit);
+        let poison = self.poison.as_ref().and_then(|poison| poison.get(words.clone()));
+        if let Some(word) = poison.and_then(|poison| poison.iter().position(|poisoned| *poisoned)) {
+            return Err((words.start + word) * self.unit);
         }
-        for (word, bytes) in self.words.iter().zip(bytes.chunks_mut(self.unit)) {
+        let words = self.words.get(words).unwrap_or_default();
+        for (word, bytes) in words.iter().zip(bytes.chunks_mut(self.unit)) {
             bytes
                 .iter_mut()
                 .zip(word.load(Relaxed).to_le_bytes())

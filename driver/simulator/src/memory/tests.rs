@@ -59,7 +59,7 @@ fn words_of_one_byte_are_written_apart() {
     assert!(matches!(memory.store(1, 0, by(&time, 0)), Err(Conflict::Race { .. })));
     memory.fill(&[1, 2, 3]);
     let mut bytes = [0; 3];
-    assert_eq!(memory.download(&mut bytes), Ok(()));
+    assert_eq!(memory.download(0, &mut bytes), Ok(()));
     assert_eq!((bytes, memory.word_mask(), memory.bytes()), ([1, 2, 3], 0xff, 3));
 }
 
@@ -73,7 +73,7 @@ fn words_of_two_bytes_are_written_apart() {
     assert!(matches!(memory.store(1, 0, by(&time, 0)), Err(Conflict::Race { .. })));
     memory.fill(&[1, 2, 3, 4, 5, 6]);
     let mut bytes = [0; 6];
-    assert_eq!(memory.download(&mut bytes), Ok(()));
+    assert_eq!(memory.download(0, &mut bytes), Ok(()));
     assert_eq!((bytes, memory.peek(2), memory.bytes()), ([1, 2, 3, 4, 5, 6], 0x0605, 6));
 }
 
@@ -133,11 +133,15 @@ fn outputs_stay_poisoned_where_nobody_wrote() {
     let time = Timeline::new(0);
     memory.store(0, 1, by(&time, 0)).unwrap();
     memory.end();
-    assert_eq!(memory.download(&mut [0; 8]), Err(4));
+    assert_eq!(memory.download(0, &mut [0; 8]), Err(4));
+    assert_eq!(memory.download(4, &mut [0; 4]), Err(4));
+    let mut part = [0; 4];
+    assert_eq!(memory.download(0, &mut part), Ok(()));
+    assert_eq!(part, [1, 0, 0, 0]);
     memory.begin(Usage::ReadWrite, true);
     memory.store(1, 1, by(&time, 0)).unwrap();
     memory.end();
-    assert_eq!(memory.download(&mut [0; 8]), Ok(()));
+    assert_eq!(memory.download(0, &mut [0; 8]), Ok(()));
 }
 
 // A poll by a plain load may come before the signal or after it: both are races.

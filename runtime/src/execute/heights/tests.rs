@@ -140,8 +140,13 @@ impl<F: Fn(i64) -> f64> Target for Timed<F> {
         Some(50)
     }
 
-    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
-        bytes.copy_from_slice(&self.buffers[buffer.0]);
+    fn download(
+        &mut self,
+        buffer: BufferId,
+        first: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), TargetError> {
+        bytes.copy_from_slice(&self.buffers[buffer.0][first..first + bytes.len()]);
         Ok(())
     }
 }
