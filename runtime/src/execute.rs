@@ -238,7 +238,8 @@ pub struct Taken {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The state fields and reductions after the last step, and temp fields where they are asked
-    /// for; the reductions alone where [`Control::results`] took the values. A temp field that no kernel keeps from step to step may be missing.
+    /// for; the reductions alone where [`Control::results`] took the values. A temp field that no
+    /// kernel keeps from step to step may be missing.
     pub outputs: BTreeMap<String, Array>,
     /// Launches, steps and time.
     pub launched: Launched,

@@ -180,7 +180,11 @@ impl Native {
             return Ok(if level == Level::Plan { texts.plan } else { texts.ptx });
         }
         let origin = self.origin(py)?;
-        let compiled = origin.compile(py, &origin.sized(&sizes), &[level]);
+        let mut session = origin.sized(&sizes);
+        if matches!(origin.target, Target::Cpu { .. }) && level != Level::Nvvm {
+            session = session.for_this_processor();
+        }
+        let compiled = origin.compile(py, &session, &[level]);
         let compiled = compiled.map_err(|failed| failed.raised(py))?;
         Ok(compiled.text(level).unwrap_or_default().to_owned())
     }

@@ -103,7 +103,7 @@ def test_levels_and_report():
     report = kernel.report(as_dict=True, N=64)
     assert report["kernels"] and "GCells" in kernel.report(N=64)
     assert kernel.fields["A"] == ("state", np.dtype("f4"), 2)
-    assert kernel.scalars == {"alpha": "0.1"} and kernel.params == ["N"]
+    assert kernel.scalars == {"alpha": 0.1} and kernel.params == ["N"]
     with pytest.raises(stencilc.ArgumentError, match="there is no level"):
         kernel.source("sass")
 

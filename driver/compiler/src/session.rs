@@ -203,7 +203,7 @@ impl Session {
     }
 
     /// The same for the processor of this machine.
-    pub(crate) fn for_this_processor(&self) -> Self {
+    pub fn for_this_processor(&self) -> Self {
         let mut session = self.clone();
         session.options.arch = Some(target::NATIVE.to_owned());
         session.options.device = None;

@@ -6,9 +6,8 @@
 //! [`crate::model::pyramid`], which descends from height 1 to the one that it predicts to be
 //! fastest. That height and its neighbours are measured in turn, as long as one is faster. Heights
 //! may have schedules of different strategies, which the model does not know: the other ones are
-//! measured too, which leaves an eighth of the steps for the neighbours of a better one. All these
-//! launches are steps of the run. At most a quarter of the steps is measured; each height that is
-//! not measured yet has an equal share of what is left of it.
+//! measured too. All these launches are steps of the run. At most a quarter of the steps is
+//! measured; each height that is not measured yet has an equal share of what is left of it.
 //!
 //! Source: *A Language and Optimizing Compiler for Iterative Stencil Loops*, section 6.3. Beyond
 //! it, measurements have the last word, and no step is lost.
@@ -48,8 +47,6 @@ pub struct Chosen {
 const LEAST_STEPS: i64 = 64;
 /// The part of a run that may be measured.
 const MEASURED_PART: i64 = 4;
-/// The part of a run that heights far from the best one leave for the neighbours of a better one.
-const RESERVED_PART: i64 = 8;
 /// Seconds of a measurement, and the launches of one: consecutive ones overlap. A height has fewer
 /// where its share of the steps does not hold them. The shortest of so many counts.
 const ENOUGH: f64 = 800e-6;
@@ -185,10 +182,7 @@ impl Search<'_> {
                 _ => {
                     let other = others.iter().find(|place| known.get(**place) == Some(&None));
                     let Some(other) = other else { break };
-                    let reserved = (self.bound.steps / RESERVED_PART).min(self.budget);
-                    self.budget -= reserved;
                     let seconds = self.measure(heights, *other, target, control)?;
-                    self.budget += reserved;
                     if let Some(slot) = known.get_mut(*other) {
                         *slot = seconds.or(Some(f64::INFINITY));
                     }

@@ -7,6 +7,8 @@
 and ``load`` takes a launch plan with its PTX. All give a ``Kernel``, which is called with arrays.
 """
 
+import importlib
+
 from ._errors import (
     ArgumentError,
     Cancelled,
@@ -16,11 +18,7 @@ from ._errors import (
     InternalError,
     TraceError,
 )
-from ._expr import where
-from ._function import Function, function
 from ._kernel import Kernel, Result, compile, load
-from ._picture import picture
-from ._trace import Field, reduction
 
 __version__ = "0.1.0"
 
@@ -43,6 +41,28 @@ __all__ = [
     "reduction",
     "where",
 ]
+
+# Tracing and pictures take half of the time of an import, and few programs need them.
+_LATER = {
+    "Field": "_trace",
+    "Function": "_function",
+    "function": "_function",
+    "picture": "_picture",
+    "reduction": "_trace",
+    "where": "_expr",
+}
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(ipython):

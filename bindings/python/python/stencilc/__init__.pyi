@@ -31,7 +31,7 @@ class Kernel:
     name: str
     target: Literal["cuda", "cpu", "reference", "sim"]
     fields: dict[str, tuple[str, Any, int]]
-    scalars: dict[str, str | None]
+    scalars: dict[str, float | None]
     params: list[str]
     ptx: str
     plan: dict[str, Any]

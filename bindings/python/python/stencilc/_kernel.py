@@ -188,8 +188,8 @@ class Kernel:
 
     @property
     def scalars(self):
-        """Scalars with their defaults, as text; None where there is none."""
-        return dict(self._native.scalars)
+        """Scalars with their defaults; None where there is none."""
+        return {name: _number(text) for name, text in self._native.scalars}
 
     @property
     def params(self):
@@ -212,8 +212,8 @@ class Kernel:
     def source(self, level="stencil", **sizes):
         """The text of a level: ast, stencil, tiled, gpu, nvvm, llvm, ptx or plan.
 
-        For the sizes that are given; else for those of the last call, or open ones. The levels are
-        those of a GPU, also where the program runs on the processor.
+        For the sizes that are given; else for those of the last call, or open ones. Where the
+        program runs on the processor, nvvm, ptx and plan are those of a GPU.
         """
         return self._native.level(level, sizes or None)
 
@@ -288,6 +288,16 @@ def load(plan, code=None):
         stem = plan.name.removesuffix(".json").removesuffix(".plan")
         code = plan.with_name(stem + ".ptx")
     return Kernel(_stencilc.Native.load(plan.read_text(), Path(code).read_bytes(), str(plan)))
+
+
+def _number(text):
+    """A default as Python has it; none where there is none."""
+    if text in (None, "true", "false"):
+        return None if text is None else text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def _read(program):
