@@ -173,10 +173,8 @@ impl Executable {
 
     /// Its machine code; none where it is not for the processor.
     pub fn object(&self) -> Option<&Object> {
-        match &self.code {
-            Code::Object(object, _) => Some(object),
-            _ => None,
-        }
+        let Code::Object(object, _) = &self.code else { return None };
+        Some(object)
     }
 
     /// How long each pass and step of its compile took, in order.
