@@ -5,6 +5,7 @@ mod help;
 mod values;
 
 use crate::emit::{Emit, emitted};
+use crate::opt::tell_crashes;
 use crate::picture::Colors;
 use crate::target::TargetName;
 use crate::{compile, run};
@@ -281,6 +282,9 @@ impl CommonArgs {
     /// The same without measured schedules.
     pub(crate) fn unmeasured(&self) -> Result<Session, Failure> {
         unique("-D", &self.defines)?;
+        if self.passes.is_some() {
+            tell_crashes();
+        }
         Ok(Session::new(Options {
             defines: self.defines.clone(),
             config: Config {

@@ -72,6 +72,9 @@ pub fn run(args: &Args) -> Result<(), Vec<Failure>> {
     files::check_outputs(&[place], std::slice::from_ref(&args.file)).map_err(alone)?;
     let source = files::read_module(&args.file).map_err(alone)?;
     let parts: Vec<Source> = if args.split_input_file { split(&source) } else { vec![source] };
+    if !args.pass_pipeline.is_empty() {
+        tell_crashes();
+    }
     let mut texts = Vec::new();
     let mut failures = Vec::new();
     for part in &parts {
@@ -89,6 +92,12 @@ pub fn run(args: &Args) -> Result<(), Vec<Failure>> {
         outputs.add_text(output, &texts.join("// -----\n"));
     }
     outputs.write().map_err(alone)
+}
+
+/// Passes of upstream that the user asks for run in this process, and some crash on some modules.
+pub(crate) fn tell_crashes() {
+    #[cfg(target_os = "linux")]
+    let _ = stencil_runtime::crash::tell(stencil_passes::upstream::crash_message);
 }
 
 fn process(args: &Args, source: &Source) -> Result<String, Error> {

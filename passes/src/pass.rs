@@ -77,7 +77,8 @@ impl Step {
             Self::Ours(pass) => pass.run(context, module),
             Self::Upstream(text) => {
                 upstream::transforms(text, module)?;
-                mlir::run_upstream(context, module, &format!("builtin.module({text})"))
+                let pipeline = format!("builtin.module({text})");
+                upstream::run(text, || mlir::run_upstream(context, module, &pipeline))
             }
         }
     }

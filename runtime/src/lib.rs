@@ -32,12 +32,16 @@
 //! | [`memory`] | how much memory is free |
 //! | [`bounded_read`] | files read whole, within a limit |
 //! | [`whole_file`] | files written whole or not at all |
+//! | `crash` | the end of a tool at a crash (feature `signals`) |
 //! | `signals` | the end of a tool at a signal (feature `signals`) |
 //! | `standard_output` | standard output of a tool (feature `stdio`) |
 
-#![cfg_attr(any(feature = "processor", feature = "cuda", feature = "stdio"), deny(unsafe_code))]
 #![cfg_attr(
-    not(any(feature = "processor", feature = "cuda", feature = "stdio")),
+    any(feature = "processor", feature = "cuda", feature = "signals", feature = "stdio"),
+    deny(unsafe_code)
+)]
+#![cfg_attr(
+    not(any(feature = "processor", feature = "cuda", feature = "signals", feature = "stdio")),
     forbid(unsafe_code)
 )]
 
@@ -50,6 +54,8 @@ pub mod checkpoint;
 pub mod compare;
 #[cfg(feature = "processor")]
 pub mod cpu;
+#[cfg(all(target_os = "linux", feature = "signals"))]
+pub mod crash;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod descriptor;

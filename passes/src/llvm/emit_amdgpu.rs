@@ -4,7 +4,7 @@
 //! Needs: a module after [`crate::pipeline::rocdl`]. Guarantees: assembly of a code object, whose
 //! only unresolved symbols are functions of AMD's device library `ocml`.
 
-use super::ir::{EXACT_MATH, gpu_module, internal, link, parse};
+use super::ir::{EXACT_MATH, gpu_module, has_long_functions, internal, link, parse};
 use crate::target::Target;
 use inkwell::OptimizationLevel;
 use inkwell::context::Context as LlvmContext;
@@ -36,13 +36,17 @@ pub struct Assembly {
 /// A user's where there is none, or where the architecture has no code.
 pub fn emit(context: &Context, module: &Module) -> Result<Assembly, Error> {
     let target = Target::of(module)?;
-    let machine = machine(&target.arch)?;
+    let machine = machine(&target.arch, OptimizationLevel::Aggressive)?;
     let llvm = LlvmContext::create();
     let module = parse(&llvm, &mlir::to_llvm_ir(context, gpu_module(module)?)?, "kernels")?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     link(&module, parse(&llvm, &exact_math(), "exact_math")?, &machine)?;
     module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(internal)?;
+    let machine = match has_long_functions(&module) {
+        true => self::machine(&target.arch, OptimizationLevel::None)?,
+        false => machine,
+    };
     let text = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(internal)?;
     Ok(Assembly {
         llvm: module.print_to_string().to_string(),
@@ -68,14 +72,13 @@ fn exact_math() -> String {
     text
 }
 
-fn machine(arch: &str) -> Result<TargetMachine, Error> {
+fn machine(arch: &str, level: OptimizationLevel) -> Result<TargetMachine, Error> {
     if !ARCHITECTURES.contains(&arch) {
         let names = ARCHITECTURES.join(", ");
         return Err(Error::user(format!("there is no architecture {arch}; there are {names}")));
     }
     LlvmTarget::initialize_amd_gpu(&InitializationConfig::default());
     let triple = TargetTriple::create("amdgcn-amd-amdhsa");
-    let level = OptimizationLevel::Aggressive;
     let backend = LlvmTarget::from_triple(&triple).map_err(internal)?;
     backend
         .create_target_machine(&triple, arch, "", level, RelocMode::PIC, CodeModel::Default)

@@ -7,6 +7,7 @@
 //! together.
 
 use super::host_entries::PREFIX;
+use super::ir::has_long_functions;
 use crate::kernel::host_function;
 use crate::target::{NATIVE, Target};
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -166,7 +167,7 @@ pub fn emit(
             function.as_global_value().set_name(name);
         }
     }
-    let machine = match module.get_functions().any(|function| is_long(&function)) {
+    let machine = match has_long_functions(&module) {
         true => self::machine(&target.arch, OptimizationLevel::None)?,
         false => machine,
     };
@@ -254,16 +255,6 @@ fn operations_on_16_bits(function: &FunctionValue) -> usize {
 /// functions: a line of two reads with 24 steps was compiled in 5 s with all calls inlined, and
 /// takes 0.3 s without. Its run takes as long, because a box of cells takes far longer than a call.
 const MOST_COPIES: usize = 2;
-
-/// The most instructions of a function whose machine code is optimised. Allocation of registers
-/// and the sinking of instructions take time by the square of it: 28,000 instructions took 28 s,
-/// and take 3 s without. The longest function of a program of the test suite has 10,000.
-const MOST_OPTIMISED: usize = 20_000;
-
-fn is_long(function: &FunctionValue) -> bool {
-    let blocks = function.get_basic_block_iter();
-    blocks.flat_map(|block| block.get_instructions()).nth(MOST_OPTIMISED).is_some()
-}
 
 /// How often a function is called.
 fn calls(function: FunctionValue) -> usize {

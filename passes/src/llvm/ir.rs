@@ -1,4 +1,4 @@
-//! What is done alike to LLVM IR of GPUs, whoever makes them.
+//! What is done alike to LLVM IR of several targets.
 
 use inkwell::context::Context as LlvmContext;
 use inkwell::memory_buffer::MemoryBuffer;
@@ -22,6 +22,20 @@ pub(super) fn gpu_module<'c>(module: &Module<'c>) -> Result<Op<'c>, Error> {
 /// A fault of LLVM's.
 pub(super) fn internal(error: impl std::fmt::Display) -> Error {
     Error::internal(format!("LLVM: {error}"))
+}
+
+/// The most instructions of a function whose machine code is optimised. Allocation of registers
+/// and the sinking of instructions take time by the square of it: 28,000 instructions for a
+/// processor took 28 s, and take 3 s without. The longest function of a program of the test suite
+/// has 10,000.
+const MOST_OPTIMISED: usize = 20_000;
+
+/// Whether the machine code of a module is to be made without optimisation.
+pub(super) fn has_long_functions(module: &LlvmModule<'_>) -> bool {
+    module.get_functions().any(|function| {
+        let blocks = function.get_basic_block_iter();
+        blocks.flat_map(|block| block.get_instructions()).nth(MOST_OPTIMISED).is_some()
+    })
 }
 
 /// Reads LLVM IR.

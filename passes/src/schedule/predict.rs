@@ -235,6 +235,8 @@ fn candidate<'c>(
         .map(|field| sizes.points(subject.program.grid_of(field)?))
         .collect::<Result<Vec<_>, _>>()?;
     let per_thread = &schedule.per_thread;
+    // Functions of other launches may take other cells per thread, which each has by default.
+    let alike = launches.iter().all(|launch| launch.schedule.per_thread == *per_thread);
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
     Ok(model::predict(&kernels, steps, subject.device).map(|prediction| Candidate {
         choice: Choice {
@@ -243,7 +245,10 @@ fn candidate<'c>(
                 true => choice.pyramid_height,
                 false => Some(schedule.steps),
             },
-            per_thread: Some(per_thread.clone()),
+            per_thread: match alike {
+                true => Some(per_thread.clone()),
+                false => choice.per_thread.clone(),
+            },
             ..choice.clone()
         },
         tile: schedule.tile.clone(),

@@ -187,3 +187,26 @@ fn streams_that_prefetch_compile_for_all_architectures() {
         assert!(ptx.contains(&format!(".version {version}\n.target {arch}\n")), "{arch}");
     }
 }
+
+/// The schedule of one group's cells per thread is not forced on another group, whose code would be
+/// too long with it.
+#[test]
+fn groups_keep_their_own_cells_per_thread() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "groups.stencil",
+        "param N\ngrid G = [0..N]\ngrid H = [-2..N+1]\nscalar s : bool\nfield A : u8 on G\n\
+         field B : vec<4, u8> on H\nfield C : i32 on H\nfield X : bool on H\n\
+         fn f -> (A, C) [i in 1] = (B[0].2 | A[0], C[5] & r)\n\
+         fn g -> (A, C, B) [0..1] = (min(A[0], max(min(B[1].0, 7), B[0].2)),\n\
+         C[2] / (if u32(X[0]) > 36 then if true then r else C[0] else r << C[0]),\n\
+         vec(A[5], q, (q << B[0].1) / B(max(2, min(r, 1))).3, 3))\n\
+         fn h -> X [1] = { let w = B(2); X[6] }\n\
+         reduce r : i32 = sum(C[0] ^ 5) on [1] initially 0\n\
+         reduce q : u8 = count(B[2].2 == 3) on [1] initially 1\n\
+         boundary A = reflect\nboundary C = if q < q then 2 else i32(s)\n\
+         boundary X = nearest\nsteps 5\n",
+    );
+    let outcome = scratch.run("stencilc", &["groups.stencil", "--emit=plan", "-o", "out"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+}

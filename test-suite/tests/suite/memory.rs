@@ -54,7 +54,7 @@ fn results_need_no_memory_of_their_own() {
     scratch.write(
         "grow.stencil",
         "param N\ngrid G = [0..N-1, 0..N-1]\nfield A : f64 on G\n\
-         fn f -> A [1..N-2, 0..N-1] = A[-1,0] + A[1,0] + f64(i)\nsteps 2\n",
+         fn f -> A [i in 1..N-2, 0..N-1] = A[-1,0] + A[1,0] + f64(i)\nsteps 2\n",
     );
     let run = "ulimit -v 2200000; exec stencilc run grow.stencil --target cpu --threads 1 \
                --size N=8192 --in A=zeros --out A=a.npy";

@@ -4,14 +4,15 @@ use super::source::{Kind, Token};
 use super::{Break, Tree};
 
 /// The files that may hold `unsafe`: what follows pointers of C and Python, the adapter to MLIR's C
-/// interface, those to CUDA's driver, what loads and calls machine code, and what looks at standard
-/// output before `main`.
-const MAY_BE_UNSAFE: [&str; 17] = [
+/// interface, those to CUDA's driver, what loads and calls machine code, what handles crashes, and
+/// what looks at standard output before `main`.
+const MAY_BE_UNSAFE: [&str; 18] = [
     "bindings/c/runtime/src/caller.rs",
     "bindings/python/src/memory.rs",
     "dialects/src/mlir.rs",
     "passes/src/llvm/load_object.rs",
     "runtime/src/cpu/code.rs",
+    "runtime/src/crash.rs",
     "runtime/src/cuda/buffer.rs",
     "runtime/src/cuda/call.rs",
     "runtime/src/cuda/clock.rs",
