@@ -1,5 +1,5 @@
-//! Parts of upstream that do harm to modules of this compiler, and are refused; and what a tool says
-//! where another one ends the process.
+//! Parts of upstream that do harm to modules of this compiler, and are refused; and what a tool
+//! says where another one ends the process.
 
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
@@ -27,8 +27,8 @@ pub fn pass(name: &str) -> Result<(), Error> {
     })
 }
 
-/// The text of the step of upstream's that runs, as far as there is room, ended by a zero: it can be
-/// read in the handler of a signal.
+/// The text of the step of upstream's that runs, as far as there is room, ended by a zero: it can
+/// be read in the handler of a signal.
 static RUNNING: [AtomicU8; 128] = [const { AtomicU8::new(0) }; 128];
 
 /// Runs a step of upstream's under its text.

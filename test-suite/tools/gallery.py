@@ -75,6 +75,23 @@ def inputs(folder):
     np.save(folder / "spins.npy", spins)
     np.save(folder / "states.npy", random.integers(1, 2**32, spins.shape, np.uint32))
 
+    # Gosper's gun, which sends out a glider every 30 steps; a row for each line.
+    gun = """
+    ........................#
+    ......................#.#
+    ............##......##............##
+    ...........#...#....##............##
+    ##........#.....#...##
+    ##........#...#.##....#.#
+    ..........#.....#.......#
+    ...........#...#
+    ............##""".split()
+    life = np.zeros((200, 300), np.uint8)
+    for row, cells in enumerate(gun):
+        for column, cell in enumerate(cells):
+            life[row + 5, column + 5] = cell == "#"
+    np.save(folder / "life.npy", life)
+
     # A vortex that turns faster the nearer to its middle.
     y, x = np.mgrid[0:512, 0:512] - 255.5
     speed = 0.02 * np.exp(-(y**2 + x**2) / 150**2)
