@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use stencil_compiler::{Control, Level, Options, Plan, Session, Source, Target};
+use stencil_compiler::{Level, Options, Plan, Session, Source, Target};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::cell::Layout;
 use stencil_runtime::cuda::Cuda;
@@ -76,19 +76,7 @@ impl Native {
         if let Target::Cuda(device) = target {
             session = for_device(session, device);
         }
-        let declared = match session.declared(&source) {
-            // A module of stencil IR declares its fields in its plan.
-            Err(_) if name.ends_with(".mlir") => {
-                let levels = [Level::Plan];
-                let compiled = session.compile(&source, &levels, Control::default());
-                compiled
-                    .map_err(failed)?
-                    .plan()
-                    .cloned()
-                    .ok_or_else(|| argument(py, "internal fault: a compile without a plan"))?
-            }
-            declared => declared.map_err(failed)?,
-        };
+        let declared = session.declared(&source).map_err(failed)?;
         let mut names = Names::of(&declared);
         let conditions = session.conditions(&source);
         for field in names.fields.iter_mut().filter(|field| conditions.contains(&field.name)) {

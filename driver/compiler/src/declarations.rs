@@ -1,10 +1,30 @@
 //! A plan of a program's declarations alone: enough to bind sizes and to read inputs before
 //! anything is compiled.
 
+use crate::control::Control;
+use crate::executable::Target;
 use crate::failure::Failure;
+use crate::level::Level;
+use crate::nest;
+use crate::session::Session;
 use stencil_frontend::program::{Affine, Program, Region, Role};
+use stencil_frontend::source::Source;
 use stencil_runtime::expr::Expr;
 use stencil_runtime::plan::{self, Plan};
+
+/// The plan of a module in MLIR: of a function of affine loops without kernels, of another module
+/// whole.
+///
+/// # Errors
+/// What is wrong with the module.
+pub(crate) fn of_module(session: &Session, source: &Source) -> Result<Plan, Failure> {
+    if nest::is_nest(source)? {
+        let reference = session.executable(source, Target::Reference, Control::default())?;
+        return Ok(reference.plan().clone());
+    }
+    let compiled = session.compile(source, &[Level::Plan], Control::default())?;
+    compiled.plan().cloned().ok_or_else(|| Failure::internal("a compile without a plan"))
+}
 
 /// The declarations of a checked program as a plan without kernels and launches.
 ///

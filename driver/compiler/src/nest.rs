@@ -45,21 +45,29 @@ pub(crate) fn permit<'c>(
     Ok(())
 }
 
+/// Whether a module in MLIR is a function of affine loops.
+///
+/// # Errors
+/// What is no MLIR.
+pub(crate) fn is_nest(source: &Source) -> Result<bool, Failure> {
+    let context = stages::context(source)?;
+    let in_source = |error: Error| Failure::in_source(&error, source);
+    let module = mlir::parse_module(&context, &source.text, &source.name).map_err(in_source)?;
+    Ok(lower_affine_nest::function(&module).map_err(in_source)?.is_some())
+}
+
 /// Refuses other MLIR than a function of affine loops.
 ///
 /// # Errors
 /// That, and what is no MLIR.
 pub(crate) fn required(source: &Source) -> Result<(), Failure> {
-    let context = stages::context(source)?;
-    let in_source = |error: Error| Failure::in_source(&error, source);
-    let module = mlir::parse_module(&context, &source.text, &source.name).map_err(in_source)?;
-    match lower_affine_nest::function(&module).map_err(in_source)? {
-        Some(_) => Ok(()),
-        None => Err(Failure::user(
-            "run takes a .stencil program or a function of affine loops; compile other MLIR by \
-             --emit=ptx,plan and run it by stencil-bench",
-        )),
+    if is_nest(source)? {
+        return Ok(());
     }
+    Err(Failure::user(
+        "the reference runs .stencil programs and functions of affine loops; run other MLIR with \
+         --target sim, cpu or cuda",
+    ))
 }
 
 /// Runs the function of a source on arrays, which it changes.

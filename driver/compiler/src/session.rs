@@ -1,7 +1,7 @@
 //! A session: how programs are compiled, and what can be had of them.
 
 use crate::control::Control;
-use crate::declarations::declarations;
+use crate::declarations::{self, declarations};
 use crate::executable::{Executable, Target};
 use crate::failure::Failure;
 use crate::level::Level;
@@ -226,11 +226,10 @@ impl Session {
     /// The declarations of a source: enough to bind sizes and to read inputs.
     ///
     /// # Errors
-    /// What is wrong with the source; a module in MLIR other than a function of affine loops.
+    /// What is wrong with the source.
     pub fn declared(&self, source: &Source) -> Result<Plan, Failure> {
         if stages::is_mlir(source) {
-            let reference = self.executable(source, Target::Reference, Control::default())?;
-            return Ok(reference.plan().clone());
+            return declarations::of_module(self, source);
         }
         declarations(&self.check(source)?)
     }
