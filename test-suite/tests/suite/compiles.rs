@@ -210,3 +210,28 @@ fn groups_keep_their_own_cells_per_thread() {
     let outcome = scratch.run("stencilc", &["groups.stencil", "--emit=plan", "-o", "out"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }
+
+/// A module of the stencil level runs like the program that it was made from. It has no reference.
+#[test]
+fn modules_of_the_stencil_level_run() {
+    let scratch = Scratch::new();
+    scratch.copy("programs/heat2d.stencil");
+    let compile = "stencilc heat2d.stencil --fp-contract off --emit=stencil -o heat2d.mlir";
+    let run = |file: &str, options: &str| {
+        format!(
+            "stencilc run {file} --size N=20 --size M=30 --steps 3 --in A=random:1 --in K=random:2 \
+             --target {options}"
+        )
+    };
+    let outcome = scratch.shell(&format!(
+        "{compile} && {} && {} && cmp a.npy b.npy",
+        run("heat2d.stencil", "reference --out A=a.npy"),
+        run("heat2d.mlir", "sim --out A=b.npy")
+    ));
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    for options in ["reference", "sim --check"] {
+        let outcome = scratch.shell(&run("heat2d.mlir", options));
+        assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("the reference runs .stencil programs"), "{options}");
+    }
+}
