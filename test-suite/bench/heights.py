@@ -31,6 +31,8 @@ APPLICATIONS = {
 KINDS = ("heights", "naive", "streams")
 # Steps of a run: small grids run longer.
 STEPS = {"paper": 16_384, "hundred": 3072}
+# Rows of Pathfinder's wall, one for each step: as many as 32-bit indices reach, and as memory holds.
+LAYERS = {"paper": 5120, "hundred": 256}
 
 
 def sizes(shape):
@@ -62,6 +64,9 @@ def build(folder):
                 words = [tool, source(name, folder), "--emit=ptx,plan", "-o", stem]
                 for param, cells in sizes(shape).items():
                     words += ["-D", f"{param}={cells}"]
+                if (name, size) == ("Pathfinder", "hundred"):
+                    # The wall has more cells than 32-bit indices reach.
+                    words += ["-D", f"layers={LAYERS[size]}"]
                 if kind == "naive":
                     words += ["--strategy", "naive"]
                 else:
@@ -96,9 +101,9 @@ def run(folder, out):
         for name in APPLICATIONS:
             steps, more = STEPS[size], []
             if name == "Pathfinder":
-                # The wall has a row for each step, and as many cells as 32-bit indices reach.
-                steps = 5120 if size == "paper" else 128
-                more = ["--size", f"layers={steps}", "--in", "read=zeros"]
+                steps, more = LAYERS[size], ["--in", "read=zeros"]
+                if size == "paper":
+                    more += ["--size", f"layers={steps}"]
             bench(folder, out, f"{name}-{size}-naive", steps, more)
             check = ["--reference", folder / f"{name}-{size}-naive.plan.json"]
             if name.startswith("Hotspot"):
