@@ -113,11 +113,10 @@ impl<'a> Outputs<'a> {
         values: &'a RefCell<&mut Values<'_>>,
     ) {
         let body = move |file: &mut dyn io::Write| {
-            let place = |leaf: usize| field.leaves.get(leaf).map_or(0, |(place, _)| *place);
-            let shape = values.borrow().shape(place(0)).to_vec();
-            field.write_parts(file, &shape, &mut |leaf, first, to| {
-                let read = values.borrow_mut().read(place(leaf), first, to);
-                read.map_err(io::Error::other)
+            let name = |leaf: usize| field.leaves.get(leaf).map_or("", |(_, leaf)| &leaf.name);
+            let shape = values.borrow().shape(name(0)).map(<[usize]>::to_vec);
+            field.write_parts(file, &shape.unwrap_or_default(), &mut |leaf, first, to| {
+                values.borrow_mut().read(name(leaf), first, to)
             })
         };
         self.add(path, Box::new(body));

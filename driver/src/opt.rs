@@ -12,6 +12,7 @@ use stencil_dialects::mlir;
 use stencil_passes::pipeline_text;
 use stencil_passes::registry::passes;
 use stencil_passes::runner::Runner;
+use stencil_passes::upstream;
 
 /// Run passes on MLIR with the stencil, tiled and peer dialects.
 #[derive(Debug, Parser)]
@@ -97,7 +98,7 @@ pub fn run(args: &Args) -> Result<(), Vec<Failure>> {
 /// Passes of upstream that the user asks for run in this process, and some crash on some modules.
 pub(crate) fn tell_crashes() {
     #[cfg(target_os = "linux")]
-    let _ = stencil_runtime::crash::tell(stencil_passes::upstream::crash_message);
+    let _ = stencil_runtime::crash::tell(&upstream::RUNNING);
 }
 
 fn process(args: &Args, source: &Source) -> Result<String, Error> {
@@ -108,7 +109,8 @@ fn process(args: &Args, source: &Source) -> Result<String, Error> {
     };
     let mut runner =
         Runner { after: args.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
-    runner.run(&context, &mut module, &pipeline_text::parse(&args.pass_pipeline)?)?;
+    let steps = pipeline_text::parse(&args.pass_pipeline)?;
+    upstream::asked(|| runner.run(&context, &mut module, &steps))?;
     if args.timing {
         print_timing(&runner.timing);
     }

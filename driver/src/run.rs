@@ -209,7 +209,7 @@ struct Hooks<'a> {
     finite: bool,
     /// Where it pauses, and what it does there.
     at: Option<(Vec<NonZeroU64>, Call<'a>)>,
-    /// Takes the values, which the outcome then has not.
+    /// Takes the values. With it, the outcome has only the reductions.
     results: Option<TakeResults<'a>>,
 }
 

@@ -3,7 +3,7 @@
 
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 
@@ -27,9 +27,20 @@ pub fn pass(name: &str) -> Result<(), Error> {
     })
 }
 
-/// The text of the step of upstream's that runs, as far as there is room, ended by a zero: it can
-/// be read in the handler of a signal.
-static RUNNING: [AtomicU8; 128] = [const { AtomicU8::new(0) }; 128];
+/// The step of upstream's that runs and that the user has asked for: its text, as far as there is
+/// room, ended by a zero, which the handler of a signal can read.
+pub static RUNNING: [AtomicU8; 128] = [const { AtomicU8::new(0) }; 128];
+
+/// Whether the steps that run are those that the user has asked for.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Does work whose steps the user has asked for.
+pub fn asked<T>(work: impl FnOnce() -> T) -> T {
+    ASKED.store(true, Ordering::Release);
+    let result = work();
+    ASKED.store(false, Ordering::Release);
+    result
+}
 
 /// Runs a step of upstream's under its text.
 pub(crate) fn run<T>(step: &str, work: impl FnOnce() -> T) -> T {
@@ -37,23 +48,12 @@ pub(crate) fn run<T>(step: &str, work: impl FnOnce() -> T) -> T {
         let bytes = text.bytes().take(RUNNING.len() - 1).chain(std::iter::repeat(0));
         RUNNING.iter().zip(bytes).for_each(|(slot, byte)| slot.store(byte, Ordering::Release));
     };
-    set(step);
+    if ASKED.load(Ordering::Acquire) {
+        set(step);
+    }
     let result = work();
     set("");
     result
-}
-
-/// What to say of a crash in the step that runs; the number of bytes is none where none runs.
-pub fn crash_message<const MOST: usize>(message: &mut [u8; MOST]) -> usize {
-    const BEFORE: &[u8] = b"error: upstream's pass ";
-    const AFTER: &[u8] = b" ends the process on this module; leave it out\n";
-    let step = || RUNNING.iter().map(|slot| slot.load(Ordering::Acquire));
-    let step = || step().take_while(|byte| *byte != 0);
-    if step().next().is_none() {
-        return 0;
-    }
-    let text = BEFORE.iter().copied().chain(step()).chain(AFTER.iter().copied());
-    message.iter_mut().zip(text).map(|(slot, byte)| *slot = byte).count()
 }
 
 /// Refuses a module with a transform that does harm, before a step that runs transforms.

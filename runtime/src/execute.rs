@@ -312,17 +312,20 @@ pub fn run(
         let outputs = download(plan, bound, inputs, &launched.current, control.temps, target)?;
         return Ok(Outcome { outputs, launched });
     };
-    let mut values = Values::new(plan, bound, inputs, &launched, target);
-    results(&mut values).map_err(ExecuteError::Results)?;
+    // Nothing must fail once the values are taken.
     let mut outputs = BTreeMap::new();
     for (place, field) in plan.fields.iter().enumerate() {
         if field.role == Role::Reduction {
-            let mut value = Array::zeros(field.element, values.shape(place))?;
-            values.read(place, 0, value.bytes_mut())?;
+            let value = transfer::value(plan, bound, inputs, &launched.current, place, target)?;
             outputs.insert(field.name.clone(), value);
         }
     }
-    Ok(Outcome { outputs, launched })
+    let mut values = Values::new((plan, bound, inputs), &launched, target, control.cancel);
+    match (results(&mut values), values.failure()) {
+        (Ok(()), _) => Ok(Outcome { outputs, launched }),
+        (Err(_), Some(reason)) => Err(reason),
+        (Err(error), None) => Err(ExecuteError::Results(error)),
+    }
 }
 
 /// Checks that every state and const field has data of its type and shape. Temp fields and

@@ -59,10 +59,6 @@ pub fn run(project: &Project, arguments: &[String]) -> Result<()> {
         std::fs::read_to_string(source.with_file_name("stencil-config-version.cmake.in"))?
             .replace("@VERSION@", env!("CARGO_PKG_VERSION"));
     std::fs::write(prefix.join("lib/cmake/stencil/stencil-config-version.cmake"), version)?;
-    for example in ["CMakeLists.txt", "emitted.c", "heat2d.c", "hotspot.c"] {
-        let from = project.root().join("bindings/c/examples").join(example);
-        copy(&from, &prefix.join("share/stencil/examples").join(example))?;
-    }
     project.say(format!("install: {} libraries in {}", libraries.len(), prefix.display()));
     Ok(())
 }
@@ -75,7 +71,8 @@ fn install(project: &Project, library: &Library, prefix: &Path) -> Result<()> {
         project.target().join("release").join(file)
     };
     // Programs are linked with the name without a version, and load that of their interface.
-    let loaded = format!("lib{name}.so.0");
+    let version = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
+    let loaded = format!("lib{name}.so.{version}");
     copy(&built("so"), &prefix.join("lib").join(&loaded))?;
     let linked = prefix.join(format!("lib/lib{name}.so"));
     if linked.symlink_metadata().is_ok() {

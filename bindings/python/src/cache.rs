@@ -12,7 +12,7 @@ use stencil_runtime::hash::Hash;
 use stencil_runtime::processor::Processor;
 use stencil_runtime::whole_file::write_whole;
 
-/// What a compile is kept under.
+/// The key of a compile that is kept.
 pub struct Key {
     file: PathBuf,
     text: String,
@@ -44,8 +44,8 @@ impl Key {
         Self { file, text }
     }
 
-    /// What is kept under the key. A file is the lengths of its parts and the hash of the code in a
-    /// line, then key, plan and code.
+    /// What is kept under the key. A file is the lengths of its parts and the hash of plan and code
+    /// in a line, then key, plan and code.
     pub fn find(&self) -> Option<Kept> {
         let bytes = read(&self.file, MOST_CODE).ok()?;
         let line = bytes.iter().position(|byte| *byte == b'\n')?;
@@ -54,9 +54,10 @@ impl Key {
         let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().ok()?;
         let [of_key, of_plan, of_code, hash] = numbers.as_slice() else { return None };
         let (key, rest) = rest.split_at_checked(usize::try_from(*of_key).ok()?)?;
+        let found = Hash::of(rest);
         let (plan, code) = rest.split_at_checked(usize::try_from(*of_plan).ok()?)?;
         let own = key == self.text.as_bytes() && code.len() as u64 == *of_code;
-        if !own || Hash::of(code) != *hash {
+        if !own || found != *hash {
             return None;
         }
         Some(Kept { plan: String::from_utf8(plan.to_vec()).ok()?, code: code.to_vec() })
@@ -69,7 +70,7 @@ impl Key {
             let _ = std::fs::create_dir_all(folder);
         }
         let _ = write_whole(file, |out| {
-            let hash = Hash::of(code);
+            let hash = Hash::of(&[plan.as_bytes(), code].concat());
             writeln!(out, "{} {} {} {hash}", text.len(), plan.len(), code.len())?;
             [text.as_bytes(), plan.as_bytes(), code].iter().try_for_each(|part| out.write_all(part))
         });

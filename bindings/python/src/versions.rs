@@ -121,8 +121,7 @@ impl Origin {
         Ok(Version { sizes: sizes.clone(), program })
     }
 
-    /// The executable of a target that is no CUDA device; that of a processor from the cache where
-    /// it is there.
+    /// Compiles for a target other than CUDA. Code for a processor may come from the cache.
     fn executable(
         &self,
         py: Python<'_>,

@@ -60,9 +60,9 @@ pub struct Control<'a> {
     pub cancel: Arc<AtomicBool>,
     /// Called with each `snapshot` of the plan; the reference has none.
     pub snapshot: Option<&'a mut dyn FnMut(Taken)>,
-    /// Takes the values after the last step of a run without pauses, from which it reads them in
-    /// parts: results need no memory of the host. The outcome then has only the reductions. The
-    /// reference, whose values are the host's, does not call it.
+    /// Called once after the last step of a run without pauses. It reads the values in parts,
+    /// without a copy on the host, and the outcome has only the reductions. The reference, whose
+    /// values are the host's, does not call it.
     pub results: Option<Results<'a>>,
     /// Whether the reference ends at the first NaN or infinity, with an error that shows its cell
     /// and its expression.

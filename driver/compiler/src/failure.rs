@@ -86,12 +86,12 @@ impl Failure {
                 format!("the simulator found a fault in compiled code\n{fault}"),
             ),
             (None, ExecuteError::Cancelled(_)) => Self::cancelled(error),
-            // A simulated launch ends within.
-            (None, _) if cancelled => Self::cancelled(error),
             (None, ExecuteError::Results(failure)) => match failure.downcast_ref::<Self>() {
                 Some(failure) => failure.clone(),
                 None => Self::user(error),
             },
+            // A simulated launch ends within.
+            (None, _) if cancelled => Self::cancelled(error),
             (None, ExecuteError::Stuck(_)) => Self::of(Class::Internal, error),
             (None, _) => Self::user(error),
         }

@@ -54,9 +54,9 @@ impl Session {
         Ok(Self { schedule_from: Some(origin.to_owned()), ..self.with_choice(choice) })
     }
 
-    /// The choice that settings were compiled from. Where the candidate's tile is fitted to each
-    /// kernel, the settings have that of the main one; with it as the choice, kernels for the
-    /// steps that are left over would be others than those measured.
+    /// The choice that settings were compiled from. Where the candidate's tile or cells per thread
+    /// are those of each kernel, the settings have those of the main one; with them as the choice,
+    /// other kernels would not be those measured.
     fn choice_of(&self, settings: &Settings, source: &Source) -> Result<Choice, Failure> {
         let named = Choice {
             strategy: Some(settings.strategy.clone()),
@@ -71,6 +71,7 @@ impl Session {
         }
         let whole = |candidate: &Candidate| Choice {
             tile: Some(candidate.tile.clone()),
+            per_thread: Some(candidate.per_thread.clone()),
             ..candidate.choice.clone()
         };
         let fitted = candidates.into_iter().find(|candidate| whole(candidate) == named);

@@ -32,6 +32,7 @@ use stencil_passes::runner::Runner;
 use stencil_passes::schedule::predict::{self, Candidate};
 use stencil_passes::schedule::waves::{self, Sweep};
 use stencil_passes::target;
+use stencil_passes::upstream;
 use stencil_runtime::bounded_read;
 use stencil_runtime::plan::Plan;
 
@@ -316,7 +317,7 @@ impl<'c, 's> Compilation<'c, 's> {
             Some(passes) => {
                 let steps = pipeline_text::parse(passes)
                     .map_err(|error| Failure::in_source(&error, self.source))?;
-                self.run(&steps)
+                upstream::asked(|| self.run(&steps))
             }
             None => {
                 if !self.nest {

@@ -7,7 +7,7 @@
 //! together.
 
 use super::host_entries::PREFIX;
-use super::ir::has_long_functions;
+use super::ir::{has_long_functions, internal};
 use crate::kernel::host_function;
 use crate::target::{NATIVE, Target};
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -285,8 +285,4 @@ fn machine(arch: &str, level: OptimizationLevel) -> Result<TargetMachine, Error>
     backend
         .create_target_machine(&triple, &cpu, &features, level, RelocMode::PIC, CodeModel::Default)
         .ok_or_else(|| Error::user(format!("LLVM has no target machine for {arch}")))
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::internal(format!("LLVM: {error}"))
 }

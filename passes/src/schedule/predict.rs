@@ -235,7 +235,7 @@ fn candidate<'c>(
         .map(|field| sizes.points(subject.program.grid_of(field)?))
         .collect::<Result<Vec<_>, _>>()?;
     let per_thread = &schedule.per_thread;
-    // Functions of other launches may take other cells per thread, which each has by default.
+    // Other functions may have defaults of their own; one number is then not forced on all.
     let alike = launches.iter().all(|launch| launch.schedule.per_thread == *per_thread);
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
     Ok(model::predict(&kernels, steps, subject.device).map(|prediction| Candidate {

@@ -168,9 +168,11 @@ impl Search<'_> {
             for place in near.into_iter().flatten() {
                 if known.get(place).is_some_and(Option::is_none) {
                     let seconds = self.measure(heights, place, target, control)?;
+                    // Predictions count where nothing but what they rest on was measured.
                     let predicted = pyramids.get(place).map(|pyramid| pyramid.step(&costs));
+                    let predicted = predicted.filter(|_| self.chosen.measured.len() <= 2);
                     if let Some(slot) = known.get_mut(place) {
-                        *slot = seconds.or(predicted);
+                        *slot = seconds.or(predicted).or(Some(f64::INFINITY));
                     }
                 }
             }

@@ -6,6 +6,8 @@ use crate::bind::{Bound, Buffer, BufferId};
 use crate::plan::{BufferKind, Plan, Role};
 use crate::watch;
 use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Fills all buffers as the plan says: with the input of a field or with a number.
 ///
@@ -137,19 +139,22 @@ pub struct Values<'a> {
     inputs: &'a Inputs,
     launched: &'a Launched,
     target: &'a mut dyn Target,
+    cancel: Option<&'a AtomicBool>,
     /// Fields that lie in several buffers, by their places.
     joined: BTreeMap<usize, Array>,
+    /// Why a read failed.
+    failed: Option<ExecuteError>,
 }
 
 impl<'a> Values<'a> {
     pub(super) fn new(
-        plan: &'a Plan,
-        bound: &'a Bound,
-        inputs: &'a Inputs,
+        (plan, bound, inputs): (&'a Plan, &'a Bound, &'a Inputs),
         launched: &'a Launched,
         target: &'a mut dyn Target,
+        cancel: Option<&'a AtomicBool>,
     ) -> Self {
-        Self { plan, bound, inputs, launched, target, joined: BTreeMap::new() }
+        let joined = BTreeMap::new();
+        Self { plan, bound, inputs, launched, target, cancel, joined, failed: None }
     }
 
     /// Launches, steps and time.
@@ -157,32 +162,57 @@ impl<'a> Values<'a> {
         self.launched
     }
 
-    /// Cells of a field per dimension, slowest first. A field is its place in [`Plan::fields`].
-    pub fn shape(&self, field: usize) -> &[usize] {
-        self.bound.shapes.get(field).map_or(&[], Vec::as_slice)
+    /// Cells of a field per dimension, slowest first.
+    pub fn shape(&self, field: &str) -> Option<&[usize]> {
+        self.bound.shapes.get(self.place(field)?).map(Vec::as_slice)
     }
 
     /// Reads numbers of a field, row-major, from a cell on.
     ///
     /// # Errors
-    /// When the target fails, or there is too little memory for a field in several buffers.
-    pub fn read(&mut self, field: usize, first: usize, to: &mut [u8]) -> Result<(), ExecuteError> {
-        let element = self.plan.fields.get(field).map_or(Element::F32, |field| field.element);
-        let first = first.saturating_mul(element.size());
+    /// When the target fails, when the run is cancelled, when there is no such field or cell, or
+    /// too little memory for a field in several buffers. The run then fails with the reason.
+    pub fn read(&mut self, field: &str, first: usize, to: &mut [u8]) -> io::Result<()> {
+        self.read_part(field, first, to).map_err(|error| {
+            let told = io::Error::other(error.to_string());
+            self.failed.get_or_insert(error);
+            told
+        })
+    }
+
+    /// Why a read failed, if one did.
+    pub(super) fn failure(&mut self) -> Option<ExecuteError> {
+        self.failed.take()
+    }
+
+    fn place(&self, field: &str) -> Option<usize> {
+        self.plan.fields.iter().position(|one| one.name == field)
+    }
+
+    fn read_part(&mut self, field: &str, first: usize, to: &mut [u8]) -> Result<(), ExecuteError> {
+        if self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            return Err(ExecuteError::Cancelled(self.bound.first_step + self.launched.steps));
+        }
+        let missing = || {
+            let text = format!("the run has no cell {first} of a field `{field}`");
+            ExecuteError::Target(text.into())
+        };
+        let place = self.place(field).ok_or_else(missing)?;
+        let element = self.plan.fields.get(place).map_or(Element::F32, |field| field.element);
+        let begin = first.saturating_mul(element.size());
         let current = &self.launched.current;
-        let held = self.bound.values.get(field).and_then(|parts| parts.first());
+        let held = self.bound.values.get(place).and_then(|parts| parts.first());
         let memory = held.and_then(|held| current.get(held.buffer));
-        if let (Some(memory), true) = (memory, in_one_buffer(self.bound, field)) {
-            return self.target.download(*memory, first, to).map_err(ExecuteError::Target);
+        if let (Some(memory), true) = (memory, in_one_buffer(self.bound, place)) {
+            return self.target.download(*memory, begin, to).map_err(ExecuteError::Target);
         }
-        if !self.joined.contains_key(&field) {
-            let whole = value(self.plan, self.bound, self.inputs, current, field, self.target)?;
-            self.joined.insert(field, whole);
+        if !self.joined.contains_key(&place) {
+            let whole = value(self.plan, self.bound, self.inputs, current, place, self.target)?;
+            self.joined.insert(place, whole);
         }
-        let whole = self.joined.get(&field).map_or(&[][..], Array::bytes);
-        if let Some(part) = whole.get(first..).and_then(|rest| rest.get(..to.len())) {
-            to.copy_from_slice(part);
-        }
+        let whole = self.joined.get(&place).map_or(&[][..], Array::bytes);
+        let part = whole.get(begin..).and_then(|rest| rest.get(..to.len()));
+        to.copy_from_slice(part.ok_or_else(missing)?);
         Ok(())
     }
 }

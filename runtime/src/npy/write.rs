@@ -37,20 +37,24 @@ pub(crate) fn write_records(
     }
     let options = npyz::WriteOptions::new_header_only().dtype(cell).shape(&shape);
     let out = options.writer(out).write_header_only()?;
-    let cell: usize = leaves.iter().sum::<usize>().max(1);
+    let cell: usize = leaves.iter().sum();
+    if cell == 0 {
+        return Ok(());
+    }
     let together = (TOGETHER / cell).clamp(1, cells.max(1));
-    let (mut joined, mut one) = (room(together * cell)?, room(together * cell)?);
+    let largest = leaves.iter().copied().max().unwrap_or(0);
+    let (mut joined, mut one) = (room(together * cell)?, room(together * largest)?);
     for first in (0..cells).step_by(together) {
         let count = together.min(cells - first);
         joined.resize(count * cell, 0);
         let mut offset = 0;
         for (place, size) in leaves.iter().enumerate() {
-            one.resize(count * size, 0);
-            read(place, first, &mut one)?;
             if *size == cell {
-                joined.copy_from_slice(&one);
+                read(place, first, &mut joined)?;
                 break;
             }
+            one.resize(count * size, 0);
+            read(place, first, &mut one)?;
             for (to, number) in joined.chunks_exact_mut(cell).zip(one.chunks_exact(*size)) {
                 if let Some(part) = to.get_mut(offset..offset + size) {
                     part.copy_from_slice(number);

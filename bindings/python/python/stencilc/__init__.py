@@ -42,7 +42,7 @@ __all__ = [
     "where",
 ]
 
-# Tracing and pictures take half of the time of an import, and few programs need them.
+# Tracing and pictures are half of the package's own modules, and few programs need them.
 _LATER = {
     "Field": "_trace",
     "Function": "_function",

@@ -63,7 +63,7 @@ class Result(dict):
 class Kernel:
     """A program that runs on arrays. ``compile``, ``load`` and ``function`` make it.
 
-    A version is compiled for each new set of sizes. Those for a GPU are kept on the disk.
+    A version is compiled for each new set of sizes. They are kept on the disk.
     """
 
     def __init__(self, native):
@@ -292,8 +292,8 @@ def load(plan, code=None):
 
 def _number(text):
     """A default as Python has it; none where there is none."""
-    if text in (None, "true", "false"):
-        return None if text is None else text == "true"
+    if text is None:
+        return None
     try:
         return int(text)
     except ValueError:
