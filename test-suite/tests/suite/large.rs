@@ -255,16 +255,17 @@ fn calls_of_many_pieces_compile_in_seconds() {
 /// Processors convert floats of 16 bits before and after each operation, and lane by lane.
 #[test]
 fn floats_of_16_bits_compile_in_seconds_for_processors() {
-    for (element, sum) in [
-        ("f16", "sum(q in 0..1399) floor(A[0] * f16(q))"),
-        ("bf16", "sum(q in 0..1399) A[0] / (A[1] + q)"),
-        ("f16", "sum(q in 0..1399) f16(u64(A[0] * f16(q)))"),
+    for (limit, element, sum) in [
+        (SLOWER * 2.0, "f16", "sum(q in 0..1399) floor(A[0] * f16(q))"),
+        (SLOWER * 2.0, "bf16", "sum(q in 0..1399) A[0] / (A[1] + q)"),
+        // Assembly and machine code without optimisation: 24 s, and over a minute with it.
+        (SLOWER * 6.0, "f16", "sum(q in 0..1399) f16(u64(A[0] * f16(q)))"),
     ] {
         let text = format!(
             "param N\ngrid G = [0..N-1]\nfield A : {element} on G\nfn f -> A [8..N-9] = {sum}\n\
              steps 3\n"
         );
-        expect_within(SLOWER * 2.0, &text, &["--arch", "native"], sum);
+        expect_within(limit, &text, &["--arch", "native"], sum);
     }
 }
 
