@@ -31,7 +31,7 @@ APPLICATIONS = {
 KINDS = ("heights", "naive", "streams")
 # Steps of a run: small grids run longer.
 STEPS = {"paper": 16_384, "hundred": 3072}
-# Rows of Pathfinder's wall, one for each step: as many as 32-bit indices reach, and as memory holds.
+# Rows of Pathfinder's wall, one for each step: what 32-bit indices reach, and what memory holds.
 LAYERS = {"paper": 5120, "hundred": 256}
 
 

@@ -70,15 +70,7 @@ fn install(project: &Project, library: &Library, prefix: &Path) -> Result<()> {
         let file = format!("lib{}.{end}", package.replace('-', "_"));
         project.target().join("release").join(file)
     };
-    // Programs are linked with the name without a version, and load that of their interface.
-    let version = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
-    let loaded = format!("lib{name}.so.{version}");
-    copy(&built("so"), &prefix.join("lib").join(&loaded))?;
-    let linked = prefix.join(format!("lib/lib{name}.so"));
-    if linked.symlink_metadata().is_ok() {
-        std::fs::remove_file(&linked)?;
-    }
-    std::os::unix::fs::symlink(&loaded, &linked)?;
+    copy(&built("so"), &prefix.join(format!("lib/lib{name}.so")))?;
     if *package == "stencil-c-runtime" {
         copy(&built("a"), &prefix.join(format!("lib/lib{name}.a")))?;
     }

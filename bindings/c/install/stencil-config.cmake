@@ -10,6 +10,7 @@ foreach(_stencil_pair "runtime:stencil_runtime" "compiler:stencilc")
         add_library(stencil::${_stencil_target} SHARED IMPORTED)
         set_target_properties(stencil::${_stencil_target} PROPERTIES
             IMPORTED_LOCATION "${_stencil_file}"
+            IMPORTED_NO_SONAME TRUE
             INTERFACE_INCLUDE_DIRECTORIES "${_stencil_prefix}/include")
     endif()
 endforeach()

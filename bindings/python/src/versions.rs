@@ -150,10 +150,10 @@ impl Origin {
             session.executable(&self.source, target, control)
         });
         let made = made.map_err(|failure| watch.error(py, |py| errors::compile(py, &failure)))?;
-        if let (Some(key), Some(object)) = (key, made.object()) {
-            if let Ok(plan) = made.plan().to_json() {
-                key.keep(&plan, object.bytes());
-            }
+        if let (Some(key), Some(object)) = (key, made.object())
+            && let Ok(plan) = made.plan().to_json()
+        {
+            key.keep(&plan, object.bytes());
         }
         Ok(made)
     }
