@@ -199,7 +199,7 @@ fn target(
     Ok((target, why))
 }
 
-/// What a run does at a pause.
+/// Called at each pause of a run.
 type Call<'a> = &'a mut dyn FnMut(&Pause<'_>) -> Result<(), Failure>;
 
 /// What is asked of a run besides its outcome.

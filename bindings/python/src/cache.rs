@@ -44,8 +44,8 @@ impl Key {
         Self { file, text }
     }
 
-    /// What is kept under the key. A file is the lengths of its parts and the hash of plan and code
-    /// in a line, then key, plan and code.
+    /// Finds the plan and code of the key. The first line of a file has the lengths of its parts
+    /// and a hash of plan and code. Key, plan and code follow.
     pub fn find(&self) -> Option<Kept> {
         let bytes = read(&self.file, MOST_CODE).ok()?;
         let line = bytes.iter().position(|byte| *byte == b'\n')?;

@@ -16,7 +16,7 @@ use stencil_runtime::plan::{self, Plan};
 /// whole.
 ///
 /// # Errors
-/// What is wrong with the module.
+/// The module's faults.
 pub(crate) fn of_module(session: &Session, source: &Source) -> Result<Plan, Failure> {
     if nest::is_nest(source)? {
         let reference = session.executable(source, Target::Reference, Control::default())?;

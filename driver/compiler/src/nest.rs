@@ -48,7 +48,7 @@ pub(crate) fn permit<'c>(
 /// Whether a module in MLIR is a function of affine loops.
 ///
 /// # Errors
-/// What is no MLIR.
+/// The text is no MLIR.
 pub(crate) fn is_nest(source: &Source) -> Result<bool, Failure> {
     let context = stages::context(source)?;
     let in_source = |error: Error| Failure::in_source(&error, source);

@@ -37,13 +37,11 @@ impl Session {
         }
         (processor, "as there is no CUDA device")
     }
-}
 
-impl Session {
     /// The executable of an earlier compile, from its plan and its machine code.
     ///
     /// # Errors
-    /// What is wrong with the source.
+    /// The source's faults.
     pub fn kept_executable(
         &self,
         source: &Source,

@@ -226,7 +226,7 @@ impl Session {
     /// The declarations of a source: enough to bind sizes and to read inputs.
     ///
     /// # Errors
-    /// What is wrong with the source.
+    /// The source's faults.
     pub fn declared(&self, source: &Source) -> Result<Plan, Failure> {
         if stages::is_mlir(source) {
             return declarations::of_module(self, source);

@@ -4,7 +4,7 @@
 //! Needs: a module after [`crate::pipeline::rocdl`]. Guarantees: assembly of a code object, whose
 //! only unresolved symbols are functions of AMD's device library `ocml`.
 
-use super::ir::{EXACT_MATH, gpu_module, has_long_functions, internal, link, parse};
+use super::ir::{self, EXACT_MATH, gpu_module, internal, link, parse};
 use crate::target::Target;
 use inkwell::OptimizationLevel;
 use inkwell::context::Context as LlvmContext;
@@ -43,10 +43,7 @@ pub fn emit(context: &Context, module: &Module) -> Result<Assembly, Error> {
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     link(&module, parse(&llvm, &exact_math(), "exact_math")?, &machine)?;
     module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(internal)?;
-    let machine = match has_long_functions(&module) {
-        true => self::machine(&target.arch, OptimizationLevel::None)?,
-        false => machine,
-    };
+    let machine = self::machine(&target.arch, ir::level(&module))?;
     let text = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(internal)?;
     Ok(Assembly {
         llvm: module.print_to_string().to_string(),

@@ -7,12 +7,11 @@
 //! together.
 
 use super::host_entries::PREFIX;
-use super::ir::{has_long_functions, internal};
+use super::ir::{self, internal, parse};
 use crate::kernel::host_function;
 use crate::target::{NATIVE, Target};
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context as LlvmContext;
-use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
@@ -153,8 +152,7 @@ pub fn emit(
     let vector = target.processor.map_or(0, |processor| processor.vector);
     let text = mlir::to_llvm_ir(context, host_function::module_of(module)?)?;
     let llvm = LlvmContext::create();
-    let buffer = MemoryBuffer::create_from_memory_range_copy(format!("{text}\0").as_bytes(), "");
-    let module = llvm.create_module_from_ir(buffer).map_err(internal)?;
+    let module = parse(&llvm, &text, "")?;
     let machine = machine(&target.arch, OptimizationLevel::Aggressive)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -167,10 +165,7 @@ pub fn emit(
             function.as_global_value().set_name(name);
         }
     }
-    let machine = match has_long_functions(&module) {
-        true => self::machine(&target.arch, OptimizationLevel::None)?,
-        false => machine,
-    };
+    let machine = self::machine(&target.arch, ir::level(&module))?;
     let write = |kind| machine.write_to_memory_buffer(&module, kind).map_err(internal);
     let assembly = match listing {
         Listing::Assembly => Some(write(FileType::Assembly)?),

@@ -1,5 +1,6 @@
-//! What is done alike to LLVM IR of several targets.
+//! Shared steps on LLVM IR of several targets.
 
+use inkwell::OptimizationLevel;
 use inkwell::context::Context as LlvmContext;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module as LlvmModule};
@@ -30,12 +31,14 @@ pub(super) fn internal(error: impl std::fmt::Display) -> Error {
 /// has 10,000.
 const MOST_OPTIMISED: usize = 20_000;
 
-/// Whether the machine code of a module is to be made without optimisation.
-pub(super) fn has_long_functions(module: &LlvmModule<'_>) -> bool {
-    module.get_functions().any(|function| {
+/// How far the machine code of a module is optimised.
+pub(super) fn level(module: &LlvmModule<'_>) -> OptimizationLevel {
+    let mut functions = module.get_functions();
+    let has_long = functions.any(|function| {
         let blocks = function.get_basic_block_iter();
         blocks.flat_map(|block| block.get_instructions()).nth(MOST_OPTIMISED).is_some()
-    })
+    });
+    if has_long { OptimizationLevel::None } else { OptimizationLevel::Aggressive }
 }
 
 /// Reads LLVM IR.
