@@ -8,6 +8,7 @@ mod diagnostics;
 mod structure;
 mod text;
 mod translation;
+mod types;
 mod upstream;
 
 pub use diagnostics::{Diagnostic, Severity, capture, first_error, place};
@@ -16,6 +17,7 @@ pub use structure::{
     move_all_before, operands, operations, results,
 };
 pub use text::MAX_NESTING;
+pub use types::static_cells;
 pub use upstream::{run_upstream, verify};
 
 use crate::error::{Error, Place};
@@ -26,10 +28,10 @@ use melior::ir::block::BlockLike;
 use melior::ir::operation::{
     OperationLike, OperationMutLike, OperationRefMut, WalkOrder, WalkResult,
 };
-use melior::ir::r#type::{DimSize, MemRefType, TypeLike};
+use melior::ir::r#type::TypeLike;
 use melior::ir::{
-    AffineMap, Attribute, BlockRef, Identifier, Location, Module, OperationRef, ShapedTypeLike,
-    Type, Value, ValueLike,
+    AffineMap, Attribute, BlockRef, Identifier, Location, Module, OperationRef, Type, Value,
+    ValueLike,
 };
 use melior::utility::{
     load_irdl_dialects, register_all_dialects, register_all_llvm_translations, register_all_passes,
@@ -233,6 +235,23 @@ pub fn move_before(operation: Op, other: Op) {
     unsafe { mlir_sys::mlirOperationMoveBefore(operation.to_raw(), other.to_raw()) }
 }
 
+/// Gives a block another argument at a place among those that it has.
+pub fn insert_argument<'c>(
+    block: Blk<'c>,
+    place: usize,
+    ty: Type<'c>,
+    location: Location<'c>,
+) -> Val<'c> {
+    // SAFETY: all handles are valid and of one context, and the place is at most the number of the
+    // arguments: MLIR moves those behind it.
+    let raw = unsafe {
+        let place = isize::try_from(place).unwrap_or(isize::MAX);
+        mlir_sys::mlirBlockInsertArgument(block.to_raw(), place, ty.to_raw(), location.to_raw())
+    };
+    // SAFETY: the argument lives as long as its block.
+    unsafe { Value::from_raw(raw) }
+}
+
 /// Replaces every use of a value by another.
 pub fn replace_uses<'c>(of: Val<'c>, with: Val<'c>) {
     // SAFETY: both handles are valid.
@@ -428,13 +447,4 @@ pub fn parse_type<'c>(like: Type<'c>, text: &str) -> Option<Type<'c>> {
         );
         Type::from_option_raw(raw)
     }
-}
-
-/// Cells of a memref of static shape; none for others, and where their number leaves 64 bits.
-pub fn static_cells(ty: Type) -> Option<i64> {
-    let memref = MemRefType::try_from(ty).ok()?;
-    (0..memref.rank()).try_fold(1_i64, |product, dimension| match memref.dim_size(dimension) {
-        Ok(DimSize::Static(size)) => product.checked_mul(i64::try_from(size).ok()?),
-        _ => None,
-    })
 }

@@ -3,6 +3,7 @@
 use crate::affine::lower_affine_nest::LowerAffineNest;
 use crate::affine::tile_affine_nest::TileAffineNest;
 use crate::gpu::bank_pad::BankPad;
+use crate::gpu::guard_launches::GuardLaunches;
 use crate::gpu::lower_peer::LowerPeer;
 use crate::llvm::annotate_loops::AnnotateLoops;
 use crate::llvm::convert_math_to_calls::ConvertMathToCalls;
@@ -84,6 +85,7 @@ pub fn gpu() -> Vec<Step> {
     let mut steps = vec![Step::ours(LowerReduce)];
     steps.extend(lowering::lower());
     steps.push(Step::ours(CombineStores));
+    steps.push(Step::ours(GuardLaunches));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     steps
 }

@@ -31,6 +31,7 @@ const BEFORE: &[&Info] = &[
 const BEHIND: &[&Info] = &[
     &reduce::combine_stores::INFO,
     &gpu::bank_pad::INFO,
+    &gpu::guard_launches::INFO,
     &gpu::lower_peer::INFO,
     &llvm::convert_prefetch_to_nvvm::INFO,
     &llvm::annotate_loops::INFO,

@@ -8,9 +8,10 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 
 /// Passes, and what each does.
-pub const PASSES: [(&str, &str); 4] = [
+pub const PASSES: [(&str, &str); 5] = [
     ("control-flow-sink", "it moves shuffles into branches, which not all lanes of a warp run"),
     ("remove-dead-values", "it ends the process on some modules"),
+    ("snapshot-op-locations", "it replaces a file of any name, also where a later pass fails"),
     ("transform-preload-library", "it reads scripts that nobody looks at before they run"),
     ("view-op-graph", "it takes minutes for a kernel"),
 ];

@@ -1,13 +1,22 @@
 //! Launches that overlap: each is cut into bands of its rows of blocks. A band waits only for those
-//! bands of the launch before that it shares cells with. The blocks of one launch therefore fill
+//! bands of the launches before that it shares cells with. The blocks of one launch therefore fill
 //! the device while the last ones of the launch before end.
+//!
+//! A run that looks at a condition sends launches behind a look before it knows the result. They do
+//! nothing once they see that a condition held ([`Argument::Unless`]). A launch that stores to
+//! memory without values may begin before the look, so that the launches of two looks overlap too.
+//! The values of a look are lost only with the second launch behind it that writes a field, and
+//! this one waits for the condition.
 //!
 //! A row shares cells with rows no farther away than its reach ([`Rows`]). Bands in reach of a band
 //! wrote the cells that it reads, and read the cells that it writes. It waits for them, and they
 //! in turn waited for those in their reach. Any two bands of different launches that share a cell
 //! therefore run in order.
 
+use crate::bind::BufferId;
 use crate::launch::{Launch, Rows};
+use crate::plan::Argument;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Bands of a launch are at most so many. On an H200 20 bands were as fast as 14, or faster, in two
@@ -23,13 +32,37 @@ pub struct Band<'p> {
     pub waits: Vec<usize>,
 }
 
-/// Launches one after the other, in bands that are numbered from 0.
+/// Launches one after the other, in bands that are numbered from 0. A launch waits for those before
+/// that it shares a buffer with, unless both only read it.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
-    /// Bands so far.
+    /// Bands so far; a look is one.
     bands: usize,
-    /// The last launch, and the number of its first band.
-    last: Option<(Cut, usize)>,
+    /// The launches and looks so far, with the number of the first band of each.
+    placed: Vec<(Cut, usize)>,
+    uses: BTreeMap<BufferId, Uses>,
+    /// The last launch whose blocks wait for each other. It runs alone.
+    fence: Option<usize>,
+    /// What wrote the condition of the look before the last one, and of the last one.
+    conditions: [Option<usize>; 2],
+    /// The memory that held values at the last look.
+    values: Vec<BufferId>,
+}
+
+/// The launches that use a buffer, by their places in the chain.
+#[derive(Clone, Debug, Default)]
+struct Uses {
+    writer: Option<usize>,
+    /// Those that read it since.
+    readers: Vec<usize>,
+}
+
+impl Uses {
+    /// The launches that a reader or a writer waits for.
+    fn before(&self, writes: bool) -> &[usize] {
+        // Readers waited for the writer before them.
+        if writes && !self.readers.is_empty() { &self.readers } else { self.writer.as_slice() }
+    }
 }
 
 impl Chain {
@@ -37,19 +70,82 @@ impl Chain {
     /// one where it stays whole.
     pub fn add<'p>(&mut self, launch: &Launch<'p>, resident: u64) -> Vec<Band<'p>> {
         let cut = Cut::of(launch, resident);
-        let waits = |rows| match &self.last {
-            Some((before, first)) => cut.waits(rows, before).map(|place| first + place).collect(),
-            None => Vec::new(),
-        };
+        let earlier = self.earlier(launch);
         let bands: Vec<_> = cut
             .bands
             .iter()
-            .map(|rows| Band { launch: launch.band(rows), waits: waits(rows) })
+            .map(|rows| Band { launch: launch.band(rows), waits: self.waits(&cut, rows, &earlier) })
             .collect();
-        self.last = Some((cut, self.bands));
-        self.bands += bands.len();
+        let place = self.place(cut);
+        for (argument, buffer) in used(launch) {
+            let uses = self.uses.entry(buffer).or_default();
+            match argument.written() {
+                Some(_) => *uses = Uses { writer: Some(place), readers: Vec::new() },
+                None => uses.readers.push(place),
+            }
+        }
+        if launch.node.cooperative {
+            self.fence = Some(place);
+        }
         bands
     }
+
+    /// Adds a look at the condition in a buffer, when some memory holds the values of the run;
+    /// gives the bands that it waits for. A launch behind it that stores to this memory waits for
+    /// the condition. Others wait for the condition of the look before.
+    pub fn look(&mut self, buffer: BufferId, values: Vec<BufferId>) -> Vec<usize> {
+        let uses = self.uses.entry(buffer).or_default();
+        let writer = uses.writer;
+        uses.readers.push(self.placed.len());
+        let [_, last] = self.conditions;
+        self.conditions = [last, writer];
+        self.values = values;
+        let cut = Cut { kernel: usize::MAX, rows: None, bands: vec![0..1] };
+        let waits = self.waits(&cut, &(0..1), &writer.into_iter().collect());
+        self.place(cut);
+        waits
+    }
+
+    fn place(&mut self, cut: Cut) -> usize {
+        let first = self.bands;
+        self.bands += cut.bands.len();
+        self.placed.push((cut, first));
+        self.placed.len() - 1
+    }
+
+    /// The launches that a launch waits for.
+    fn earlier(&self, launch: &Launch<'_>) -> BTreeSet<usize> {
+        if launch.node.cooperative {
+            return (self.fence.unwrap_or(0)..self.placed.len()).collect();
+        }
+        let stores = |memory: &BufferId| {
+            used(launch).any(|(argument, buffer)| argument.written().is_some() && buffer == *memory)
+        };
+        let mut earlier: BTreeSet<usize> = self.fence.into_iter().collect();
+        for (argument, buffer) in used(launch) {
+            if matches!(argument, Argument::Unless(_)) {
+                let [before, last] = self.conditions;
+                let ends_values = self.values.iter().any(stores);
+                earlier.extend(if ends_values { last } else { before });
+            } else if let Some(uses) = self.uses.get(&buffer) {
+                earlier.extend(uses.before(argument.written().is_some()));
+            }
+        }
+        earlier
+    }
+
+    /// The bands that a band of a launch waits for.
+    fn waits(&self, cut: &Cut, rows: &Range<u32>, earlier: &BTreeSet<usize>) -> Vec<usize> {
+        let earlier = earlier.iter().filter_map(|place| self.placed.get(*place));
+        let waits = earlier
+            .flat_map(|(before, first)| cut.waits(rows, before).map(move |place| first + place));
+        waits.collect()
+    }
+}
+
+/// The arguments of a launch that are buffers.
+fn used<'l>(launch: &'l Launch<'_>) -> impl Iterator<Item = (&'l Argument, BufferId)> {
+    launch.buffers().filter_map(|(place, buffer)| Some((launch.node.arguments.get(place)?, buffer)))
 }
 
 /// A launch in bands.
@@ -109,7 +205,11 @@ mod tests {
 
     fn launch(plan: &crate::plan::Plan, index: usize, count: u32, reach: u32) -> Launch<'_> {
         let node = plan.launches().nth(index).unwrap();
-        let arguments = node.arguments.iter().map(|_| Value::Number(Number::I32(0))).collect();
+        let value = |(place, argument): (usize, &Argument)| match argument.buffer() {
+            Some(_) => Value::Buffer(BufferId(place)),
+            None => Value::Number(Number::I32(0)),
+        };
+        let arguments = node.arguments.iter().enumerate().map(value).collect();
         Launch {
             kernel: &plan.kernels[index],
             index,
@@ -134,7 +234,7 @@ mod tests {
         let blocks: u32 = cut.bands.iter().map(|band| launch.band(band).grid[0]).sum();
         assert_eq!(blocks, 123);
         let mut arguments = launch.node.arguments.iter();
-        let row = arguments.position(|argument| *argument == crate::plan::Argument::Row);
+        let row = arguments.position(|argument| *argument == Argument::Row);
         assert_eq!(
             launch.band(&cut.bands[19]).arguments[row.unwrap()],
             Value::Number(Number::I32(38))
@@ -198,6 +298,63 @@ mod tests {
         assert_eq!(waits()[1..3], [vec![6, 7, 8], vec![7, 8, 9]]);
         let last = chain.add(&launch, 100);
         assert_eq!(last, [Band { launch: launch.clone(), waits: (12..18).collect() }]);
+    }
+
+    /// Launches of the first kernel, each from the last one's buffer to the other, with a look at
+    /// buffer 9 between them. A kernel writes it behind each launch.
+    #[test]
+    fn launches_behind_a_look_wait_where_they_end_its_values() {
+        let (mut plan, mut chain) = (banded(), Chain::default());
+        plan.kernels.push(plan.kernels[0].clone());
+        let mut step = plan.launches().next().unwrap().clone();
+        (step.bands, step.rotate) = (None, Vec::new());
+        step.arguments = vec![
+            Argument::Read("A".to_owned()),
+            Argument::Write("B".to_owned()),
+            Argument::Unless("met".to_owned()),
+        ];
+        let mut condition = step.clone();
+        condition.arguments =
+            vec![Argument::Read("B".to_owned()), Argument::ReadWrite("met".to_owned())];
+        let met = BufferId(9);
+        let mut add = |node: &crate::plan::Launch, buffers: &[usize]| {
+            let arguments = buffers.iter().map(|id| Value::Buffer(BufferId(*id))).collect();
+            let launch = Launch {
+                kernel: &plan.kernels[0],
+                index: 0,
+                node,
+                grid: [1, 1, 1],
+                step: 0,
+                arguments,
+                rows: None,
+            };
+            let waits = chain.add(&launch, 100).remove(0).waits;
+            let look = node.arguments.len() == 2;
+            (waits, look.then(|| chain.look(met, vec![BufferId(buffers[0])])))
+        };
+        let first = add(&step, &[0, 1, 9]);
+        assert_eq!(first, (vec![], None));
+        assert_eq!(add(&condition, &[1, 9]), (vec![0], Some(vec![1])));
+        // The next launch stores to memory without values. It runs beside the condition.
+        assert_eq!(add(&step, &[1, 0, 9]), (vec![0], None));
+        // The one behind it waits for the condition of the first look.
+        assert_eq!(add(&step, &[0, 1, 9]), (vec![1, 3], None));
+        // The condition waits for all that look at it, and for the look.
+        assert_eq!(add(&condition, &[1, 9]), (vec![2, 3, 4], Some(vec![5])));
+        // A launch of the third turn waits for the condition of the first.
+        assert_eq!(add(&step, &[1, 0, 9]), (vec![1, 4], None));
+    }
+
+    #[test]
+    fn launches_whose_blocks_wait_run_alone() {
+        let (plan, mut chain) = (banded(), Chain::default());
+        let launch = launch(&plan, 0, 6, 1);
+        let mut node = launch.node.clone();
+        node.cooperative = true;
+        chain.add(&launch, 0);
+        let alone = Launch { node: &node, rows: None, ..launch.clone() };
+        assert_eq!(chain.add(&alone, 0)[0].waits, (0..6).collect::<Vec<_>>());
+        assert!(chain.add(&launch, 0).iter().all(|band| band.waits == [6]));
     }
 
     #[test]

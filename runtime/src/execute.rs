@@ -142,6 +142,37 @@ pub trait Target {
     /// When a kernel failed.
     fn wait(&mut self) -> Result<(), TargetError>;
 
+    /// Takes a look at the first bytes of a buffer behind the launches so far without a wait;
+    /// `values` are the memories that hold values then. Gives the number of the look. None where
+    /// the target takes none: then the caller waits and downloads.
+    ///
+    /// # Errors
+    /// When the look is refused.
+    fn look_ahead(
+        &mut self,
+        condition: BufferId,
+        bytes: usize,
+        values: Vec<BufferId>,
+    ) -> Result<Option<u64>, TargetError> {
+        let _ = (condition, bytes, values);
+        Ok(None)
+    }
+
+    /// What a look found, where it is known. All are known behind [`Target::wait`].
+    fn found(&mut self, look: u64) -> Option<[u8; 8]> {
+        let _ = look;
+        None
+    }
+
+    /// Drops launches that have not begun and looks, where it can, and waits for the others; the
+    /// run goes on behind it.
+    ///
+    /// # Errors
+    /// When a kernel failed.
+    fn drop_ahead(&mut self) -> Result<(), TargetError> {
+        self.wait()
+    }
+
     /// Waits for all launches since [`Target::begin`]; says how long they took, if the target
     /// measures time.
     ///

@@ -157,6 +157,8 @@ pub struct Compare {
     pub is: Relation,
     /// With what.
     pub limit: Number,
+    /// Whether launches may be sent before the result is known.
+    pub ahead: bool,
 }
 
 impl Launch<'_> {

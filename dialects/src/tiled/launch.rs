@@ -49,6 +49,8 @@ pub enum Binding<'c> {
     Flags,
     /// The results of the blocks of a reduction, by the field that holds its value.
     Partials(&'c str),
+    /// A condition. The kernel does nothing where it is not 0.
+    Unless(&'c str),
 }
 
 /// How a launch may be cut into bands, each of which is launched by itself: the tiles form rows
@@ -143,6 +145,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
                 ("turn", None) => Binding::Turn,
                 ("flags", None) => Binding::Flags,
                 ("partials", Some(name)) => Binding::Partials(name),
+                ("unless", Some(name)) => Binding::Unless(name),
                 _ => return None,
             })
         })
@@ -205,6 +208,7 @@ pub fn binding_attributes<'c>(
         Binding::Turn => ("turn", None),
         Binding::Flags => ("flags", None),
         Binding::Partials(name) => ("partials", Some(name)),
+        Binding::Unless(name) => ("unless", Some(name)),
     };
     let mut attributes = vec![(BINDING, attribute::string(context, kind))];
     attributes.extend(name.map(|name| (NAME, attribute::string(context, name))));

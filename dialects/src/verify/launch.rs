@@ -4,7 +4,7 @@ use super::tiled::{rank_of, verify_schedule_of};
 use super::{at, divides};
 use crate::error::Error;
 use crate::mlir;
-use crate::stencil::Program;
+use crate::stencil::{Program, Role};
 use crate::tiled::{Binding, Launch};
 use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineMap, ShapedTypeLike, Type, ValueLike};
@@ -153,6 +153,11 @@ fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> 
         Binding::Partials(field) => {
             let element = program.field(field)?.element;
             MemRefType::try_from(ty).is_ok_and(|memref| memref.element() == element)
+        }
+        Binding::Unless(name) => {
+            let field = program.field(name)?;
+            let fits = |memref: MemRefType| memref.element() == field.element;
+            field.role == Role::Condition && MemRefType::try_from(ty).is_ok_and(fits)
         }
         Binding::Param(name) => program.params.contains(name) && integer("index"),
         Binding::Scalar(name) => {

@@ -25,6 +25,7 @@ use stencil_passes::launch_plan;
 use stencil_passes::llvm::emit_amdgpu::{self, Assembly};
 use stencil_passes::llvm::emit_object::{self, Listing, Object};
 use stencil_passes::llvm::emit_ptx::{self, Code};
+use stencil_passes::llvm::libdevice;
 use stencil_passes::pass::Step;
 use stencil_passes::pipeline::{self, Config};
 use stencil_passes::pipeline_text;
@@ -406,7 +407,7 @@ impl<'c, 's> Compilation<'c, 's> {
         if self.options.passes.is_some() {
             return Ok(());
         }
-        emit_ptx::check_libdevice(&self.module, self.libdevice().as_deref())
+        libdevice::check(&self.module, self.libdevice().as_deref())
             .map_err(|error| Failure::in_source(&error, self.source))
     }
 

@@ -3,6 +3,7 @@
 //! Bands of later launches go first more often than not, so that they run as early as they may.
 
 use crate::simulator::Simulator;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use stencil_runtime::array::noise_bits;
 use stencil_runtime::bands::{self, Chain};
@@ -22,16 +23,36 @@ pub struct Overlapping<'p> {
     resident: u64,
     chain: Chain,
     bands: Vec<Band<'p>>,
+    /// Looks so far.
+    looks: u64,
+    /// What looks found.
+    found: BTreeMap<u64, [u8; 8]>,
 }
 
-/// A launch of a band, and the bands that it waits for.
+/// Work of the device, and the bands that it waits for.
 struct Band<'p> {
+    work: Work<'p>,
+    waits: Vec<usize>,
+}
+
+/// What the device does.
+enum Work<'p> {
+    Launch(Part<'p>),
+    /// A look at so many bytes of a buffer.
+    Look {
+        number: u64,
+        condition: BufferId,
+        bytes: usize,
+    },
+}
+
+/// A launch of a band.
+struct Part<'p> {
     kernel: usize,
     node: &'p stencil_runtime::plan::Launch,
     grid: [u32; 3],
     step: i64,
     arguments: Vec<Value>,
-    waits: Vec<usize>,
 }
 
 impl<'p> Overlapping<'p> {
@@ -39,7 +60,8 @@ impl<'p> Overlapping<'p> {
     /// simulator must not expect a launch to write all cells.
     pub fn new(simulator: Simulator, plan: &'p Plan, resident: u64, seed: u64) -> Self {
         let (chain, bands) = (Chain::default(), Vec::new());
-        Self { simulator, plan, seed, choices: 0, resident, chain, bands }
+        let (looks, found) = (0, BTreeMap::new());
+        Self { simulator, plan, seed, choices: 0, resident, chain, bands, looks, found }
     }
 
     /// A number below a limit.
@@ -66,13 +88,23 @@ impl<'p> Overlapping<'p> {
                 continue;
             };
             *done = true;
+            let part = match &band.work {
+                Work::Launch(part) => part,
+                Work::Look { number, condition, bytes } => {
+                    let mut value = [0; 8];
+                    let bytes = value.get_mut(..*bytes).ok_or("a look at too many bytes")?;
+                    self.simulator.download(*condition, 0, bytes)?;
+                    self.found.insert(*number, value);
+                    continue;
+                }
+            };
             let kernel =
-                self.plan.kernels.get(band.kernel).ok_or("a kernel that the plan has not")?;
-            let (grid, step, arguments) = (band.grid, band.step, band.arguments.clone());
+                self.plan.kernels.get(part.kernel).ok_or("a kernel that the plan has not")?;
+            let (grid, step, arguments) = (part.grid, part.step, part.arguments.clone());
             self.simulator.launch(&Launch {
                 kernel,
-                index: band.kernel,
-                node: band.node,
+                index: part.kernel,
+                node: part.node,
                 grid,
                 step,
                 arguments,
@@ -106,7 +138,7 @@ impl Target for Overlapping<'_> {
         let node = self.plan.launches().find(|node| *node == launch.node);
         let node = node.ok_or("a launch that the plan has not")?;
         let band = |bands::Band { launch: Launch { index, grid, step, arguments, .. }, waits }| {
-            Band { kernel: index, node, grid, step, arguments, waits }
+            Band { work: Work::Launch(Part { kernel: index, node, grid, step, arguments }), waits }
         };
         self.bands.extend(self.chain.add(launch, self.resident).into_iter().map(band));
         Ok(())
@@ -119,6 +151,38 @@ impl Target for Overlapping<'_> {
 
     fn wait(&mut self) -> Result<(), TargetError> {
         self.run_bands()
+    }
+
+    fn look_ahead(
+        &mut self,
+        condition: BufferId,
+        bytes: usize,
+        values: Vec<BufferId>,
+    ) -> Result<Option<u64>, TargetError> {
+        let number = self.looks;
+        let waits = self.chain.look(condition, values);
+        self.bands.push(Band { work: Work::Look { number, condition, bytes }, waits });
+        self.looks += 1;
+        // Now and then, as where a chunk of launches ends.
+        if self.below(4) == 0 {
+            self.run_bands()?;
+        }
+        Ok(Some(number))
+    }
+
+    fn found(&mut self, look: u64) -> Option<[u8; 8]> {
+        self.found.remove(&look)
+    }
+
+    fn drop_ahead(&mut self) -> Result<(), TargetError> {
+        // Half of the time launches behind the condition were sent.
+        if self.below(2) == 0 {
+            self.run_bands()?;
+        }
+        self.bands.clear();
+        self.chain = Chain::default();
+        self.found.clear();
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {

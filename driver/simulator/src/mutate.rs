@@ -61,6 +61,8 @@ pub enum Mutation {
     OpenGuard(isize),
     /// The condition around some operations is always false.
     CloseGuard(isize),
+    /// A kernel goes on where the condition of the run holds.
+    ForgetCondition(isize),
     /// The distance of rows in a buffer is one too small.
     WrongPitch(isize),
     /// The kernel reads the buffer that it writes.
@@ -153,6 +155,7 @@ impl Editor<'_> {
             Mutation::DropStore(space, place) => self.erase(self.access(STORES, space, place)),
             Mutation::OpenGuard(place) => self.guard(place, true),
             Mutation::CloseGuard(place) => self.guard(place, false),
+            Mutation::ForgetCondition(place) => self.forget_condition(place),
             Mutation::WrongPitch(place) => {
                 self.shift_last(self.nth("memref.reinterpret_cast", place), -1)
             }

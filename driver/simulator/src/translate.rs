@@ -235,13 +235,13 @@ impl<'c> Translator<'c> {
             | Binding::Write(_)
             | Binding::ReadWrite(_)
             | Binding::Partials(_)
+            | Binding::Unless(_)
             | Binding::Flags => {
                 let (name, usage) = match binding {
-                    Binding::Read(name) => (*name, Usage::Read),
+                    Binding::Read(name) | Binding::Unless(name) => (*name, Usage::Read),
                     // Each of several launches writes a part of the cells.
-                    Binding::Write(name) if several => (*name, Usage::ReadWrite),
-                    Binding::Write(name) => (*name, Usage::Write),
-                    Binding::ReadWrite(name) => (*name, Usage::ReadWrite),
+                    Binding::Write(name) if !several => (*name, Usage::Write),
+                    Binding::Write(name) | Binding::ReadWrite(name) => (*name, Usage::ReadWrite),
                     Binding::Partials(_) => ("results of blocks", Usage::ReadWrite),
                     _ => ("flags", Usage::ReadWrite),
                 };

@@ -73,9 +73,12 @@ impl<'c> Signature<'c> {
         for binding in &bindings {
             let mut named = tiled::binding_attributes(builder, binding);
             types.push(match binding {
-                Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name) => {
+                Binding::Read(name)
+                | Binding::Write(name)
+                | Binding::ReadWrite(name)
+                | Binding::Unless(name) => {
                     named.push(("llvm.noalias", Attribute::unit(context)));
-                    if matches!(binding, Binding::Read(_)) {
+                    if matches!(binding, Binding::Read(_) | Binding::Unless(_)) {
                         named.push(("llvm.readonly", Attribute::unit(context)));
                     }
                     MemRefType::new(program.field(name)?.element, &[], None, None).into()
@@ -124,7 +127,7 @@ impl<'c> Signature<'c> {
                     sources.insert(*name, buffer);
                     targets.insert(*name, buffer);
                 }
-                Binding::Param(_) => {}
+                Binding::Param(_) | Binding::Unless(_) => {}
                 Binding::Epoch => epoch = Some(*value),
                 Binding::Flags => flags = Some(*value),
                 Binding::Turn => turn = Some(*value),

@@ -373,6 +373,7 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         Binding::Turn => Argument::Turn,
         Binding::Flags => Argument::ReadWrite(flags_name(launch)),
         Binding::Partials(name) => Argument::ReadWrite(reductions::partials_name(name)),
+        Binding::Unless(name) => Argument::Unless((*name).to_owned()),
     });
     let arguments = arguments.collect();
     if rotate.iter().filter(|names| names.len() > 2).count() < chains.len() {
@@ -381,6 +382,7 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
             launch.name
         )));
     }
+    rotate.extend(reductions::rotated(launch));
     Ok(plan::Launch {
         kernel: launch.name.to_owned(),
         grid: [blocks(launch, names)?, one()?, one()?],

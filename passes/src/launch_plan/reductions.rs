@@ -48,6 +48,29 @@ pub fn partials_name(field: &str) -> String {
     format!("partials of {field}")
 }
 
+/// The buffers of partial results that a kernel combines, with those that the next launch gets in
+/// their place: a launch that is sent ahead may store its own while they are read.
+pub fn rotated(launch: &Launch) -> Vec<Vec<String>> {
+    let combined = launch.bindings.iter().filter_map(|binding| match binding {
+        Binding::Partials(field) if launch.bindings.contains(&Binding::ReadWrite(field)) => {
+            let name = partials_name(field);
+            Some(vec![other(&name), name])
+        }
+        _ => None,
+    });
+    if is_guarded(launch) { combined.collect() } else { Vec::new() }
+}
+
+/// Whether the kernel does nothing once the run's condition holds.
+fn is_guarded(launch: &Launch) -> bool {
+    launch.bindings.iter().any(|binding| matches!(binding, Binding::Unless(_)))
+}
+
+/// The name of the second buffer of partial results.
+fn other(name: &str) -> String {
+    format!("{name}'")
+}
+
 /// The buffers of partial results. Kernels over the points of one reduction share a buffer: one
 /// stores a result for each of its blocks, another one for each of its warps.
 pub fn partials(
@@ -83,6 +106,10 @@ pub fn partials(
                 device: 0,
             });
         }
+    }
+    let second = |buffer: &BufferDecl| BufferDecl { name: other(&buffer.name), ..buffer.clone() };
+    if launches.iter().any(|launch| !rotated(launch).is_empty()) {
+        found.extend(found.iter().map(second).collect::<Vec<_>>());
     }
     Ok(found)
 }
@@ -128,6 +155,7 @@ pub fn schedule(
         every: 1,
         text: until.text.to_owned(),
         most: expression(&format!("steps floordiv {}", until.every))?,
+        ahead: launches.iter().any(is_guarded),
         body,
         otherwise: in_part(Some(Part::Otherwise))?,
     }));

@@ -4,12 +4,11 @@
 //! Needs: a module after [`crate::pipeline::nvvm`]. Guarantees: PTX without unresolved symbols.
 //! Declines: a math function that only libdevice has, when there is no libdevice.
 
-use super::ir::{EXACT_MATH, gpu_module, internal, link, parse};
-use super::parts;
+use super::ir::{gpu_module, internal, parse};
+use super::{libdevice, parts};
 use crate::target::{Arithmetic, Target};
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context as LlvmContext;
-use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
@@ -23,11 +22,7 @@ use melior::ir::Module;
 use std::ffi::CString;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::{self, Op};
-use stencil_dialects::stencil::{Boundary, Program};
-use stencil_runtime::bounded_read;
 
 /// Bytes of a thread's stack: what a main thread has.
 const STACK: usize = 8 << 20;
@@ -143,71 +138,6 @@ pub fn emit(context: &Context, module: &Module, libdevice: Option<&Path>) -> Res
     Ok(Code { parts: parts.into_iter().collect::<Result<_, _>>()? })
 }
 
-/// The operations of `math` that become functions of libdevice, under the names of sources.
-const LIBDEVICE: &[(&str, &str)] = &[
-    ("math.acos", "acos"),
-    ("math.acosh", "acosh"),
-    ("math.asin", "asin"),
-    ("math.asinh", "asinh"),
-    ("math.atan", "atan"),
-    ("math.atan2", "atan2"),
-    ("math.atanh", "atanh"),
-    ("math.cbrt", "cbrt"),
-    ("math.cos", "cos"),
-    ("math.cosh", "cosh"),
-    ("math.erf", "erf"),
-    ("math.erfc", "erfc"),
-    ("math.exp", "exp"),
-    ("math.exp2", "exp2"),
-    ("math.expm1", "expm1"),
-    ("math.log", "log"),
-    ("math.log10", "log10"),
-    ("math.log1p", "log1p"),
-    ("math.log2", "log2"),
-    ("math.powf", "pow"),
-    ("math.sin", "sin"),
-    ("math.sinh", "sinh"),
-    ("math.tan", "tan"),
-    ("math.tanh", "tanh"),
-];
-
-/// Tells before a long compile what [`emit`] would tell after it: the first math function of a
-/// module, at any level before NVVM, that needs a libdevice which is not there. Boundary rules are
-/// left to [`emit`]: no read may leave the grid.
-pub fn check_libdevice(module: &Module, libdevice: Option<&Path>) -> Result<(), Error> {
-    let missing = match libdevice.map(|path| (path, std::fs::metadata(path))) {
-        Some((_, Ok(_))) => return Ok(()),
-        Some((path, Err(error))) => Some((path, error)),
-        None => None,
-    };
-    let function = |op: Op| {
-        let name = mlir::name(op);
-        LIBDEVICE.iter().find(|(operation, _)| *operation == name).map(|(_, function)| *function)
-    };
-    let fields = Program::read(module).map(|program| program.fields).unwrap_or_default();
-    let is_rule = |op: &Op| {
-        let name = mlir::attribute(*op, "sym_name").and_then(attribute::as_string);
-        let rule = name.map(Boundary::Value);
-        rule.is_some() && fields.iter().any(|field| field.boundary == rule)
-    };
-    let all = mlir::operations(mlir::body(module)).into_iter();
-    let own = all.filter(|op| !is_rule(op));
-    let Some(name) = own.flat_map(mlir::walk).find_map(function) else { return Ok(()) };
-    Err(missing.map_or_else(|| not_found(name), |(path, error)| unreadable(path, &error)))
-}
-
-/// Where a function needs libdevice and there is none.
-fn not_found(name: &str) -> Error {
-    Error::user(format!(
-        "the function {name} needs NVIDIA's libdevice, which was not found; install the wheel \
-         nvidia-nvvm or CUDA, and give its libdevice.10.bc by the option libdevice"
-    ))
-}
-
-fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::user(format!("{}: libdevice can't be read: {error}", path.display()))
-}
-
 /// How all parts are compiled.
 #[derive(Clone, Copy)]
 struct Emission<'a> {
@@ -225,7 +155,9 @@ impl Emission<'_> {
         let machine = machine(self.arch)?;
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
-        let library = resolve_math(&llvm, &module, &machine, (self.arithmetic, self.libdevice))?;
+        let library =
+            libdevice::resolve(&llvm, &module, &machine, (self.arithmetic, self.libdevice))?;
+        libdevice::bound_inlining(&llvm, &module, &machine, &library)?;
         if !self.arch.prefetches {
             drop_prefetches(&module);
         }
@@ -353,62 +285,6 @@ fn drop_prefetches(module: &LlvmModule) {
     }
 }
 
-/// Gives every called math function a body: exact ones from our own text, the others from
-/// libdevice. The result is the names of what was linked.
-fn resolve_math<'l>(
-    llvm: &'l LlvmContext,
-    module: &LlvmModule<'l>,
-    machine: &TargetMachine,
-    (arithmetic, libdevice): (Arithmetic, Option<&Path>),
-) -> Result<Vec<CString>, Error> {
-    if unresolved(module).is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut exact = EXACT_MATH.to_owned();
-    if arithmetic.fast_math {
-        // There is no approximate root of f64 that is good enough.
-        exact = exact.replace("call float @llvm.sqrt", "call fast float @llvm.sqrt");
-        exact += include_str!("fast_math.ll");
-    }
-    let mut names = link(module, parse(llvm, &exact, "exact_math")?, machine)?;
-    let missing = unresolved(module);
-    if let Some(first) = missing.first() {
-        let name = source_name(module, first);
-        let path = libdevice.ok_or_else(|| not_found(name))?;
-        let bytes = bounded_read::read(path, bounded_read::MOST_CODE)
-            .map_err(|error| unreadable(path, &error))?;
-        let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, "libdevice");
-        let library = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm)
-            .map_err(|error| unreadable(path, &error.to_string()))?;
-        names.extend(link(module, library, machine)?);
-    }
-    if let Some(missing) = unresolved(module).first() {
-        return Err(Error::user(format!("nothing defines the function {missing}")));
-    }
-    Ok(names)
-}
-
-/// The source name of a function of libdevice, which ends its names for f32 with an `f`.
-fn source_name<'n>(module: &LlvmModule, name: &'n str) -> &'n str {
-    let is_float = module
-        .get_function(name)
-        .and_then(|function| function.get_type().get_return_type())
-        .is_some_and(|ty| ty.is_float_type() && ty.into_float_type().get_bit_width() == 32);
-    let name = name.trim_start_matches("__nv_");
-    if is_float { name.strip_suffix('f').unwrap_or(name) } else { name }
-}
-
-/// Functions that are called but have neither a body nor a meaning to LLVM.
-fn unresolved(module: &LlvmModule) -> Vec<String> {
-    module
-        .get_functions()
-        .filter(|function| function.count_basic_blocks() == 0)
-        .map(|function| function.get_name().to_string_lossy().into_owned())
-        // LLVM's own passes answer the questions that libdevice asks of the compiler.
-        .filter(|name| !name.starts_with("llvm.") && name != "__nvvm_reflect")
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,16 +298,5 @@ mod tests {
         assert_eq!(code.ptx().unwrap(), "// a\n.address_size 64\nA\nB\n");
         let error = parts(["// a\n.address_size 64\nA\n", "B\n"]).ptx().unwrap_err();
         assert_eq!(error.fault, Fault::Internal);
-    }
-
-    #[test]
-    fn functions_of_libdevice_have_the_names_of_sources() {
-        let llvm = LlvmContext::create();
-        let text = "declare float @__nv_erff(float)\ndeclare double @__nv_erf(double)\n\
-                    declare float @__nv_sinf(float)\n";
-        let module = parse(&llvm, text, "names").unwrap();
-        for (called, name) in [("__nv_erff", "erf"), ("__nv_erf", "erf"), ("__nv_sinf", "sin")] {
-            assert_eq!(source_name(&module, called), name);
-        }
     }
 }

@@ -46,8 +46,8 @@ pub unsafe fn kept(bytes: Vec<u8>) -> Object {
 }
 
 /// Loads an object that `emit-object` made for this machine. Functions of the C library are those
-/// of this process, except `erf`, which is the reference's. Conversions to short floats are the
-/// crate's own: LLVM's code calls a library for them that is not in every process.
+/// of this process, except `erf` and `cbrt`, which are the reference's. Conversions to short floats
+/// are the crate's own: LLVM's code calls a library for them that is not in every process.
 ///
 /// # Errors
 /// What LLVM finds wrong with it.
@@ -68,6 +68,8 @@ pub fn load(object: &Object) -> Result<Loaded, Error> {
         let mut own = [
             symbol(jit, c"erf", erf as *const () as u64),
             symbol(jit, c"erff", erff as *const () as u64),
+            symbol(jit, c"cbrt", cbrt as *const () as u64),
+            symbol(jit, c"cbrtf", cbrtf as *const () as u64),
             symbol(jit, c"__truncsfbf2", short_of_single as *const () as u64),
             symbol(jit, c"__truncdfhf2", half_of_double as *const () as u64),
         ];
@@ -150,6 +152,14 @@ fn check(error: LLVMErrorRef) -> Result<(), Error> {
 
 extern "C" fn erf(x: f64) -> f64 {
     libm::erf(x)
+}
+
+extern "C" fn cbrt(x: f64) -> f64 {
+    x.cbrt()
+}
+
+extern "C" fn cbrtf(x: f32) -> f32 {
+    x.cbrt()
 }
 
 extern "C" fn erff(x: f32) -> f32 {

@@ -8,6 +8,7 @@ pub mod emit_object;
 pub mod emit_ptx;
 pub mod host_entries;
 mod ir;
+pub mod libdevice;
 pub mod load_constants;
 pub mod load_object;
 mod parts;

@@ -93,7 +93,7 @@ impl Call {
     }
 
     /// Attributes of the launch: whether it is cooperative, and its clusters.
-    pub fn attributes(&self) -> Vec<sys::CUlaunchAttribute> {
+    fn attributes(&self) -> Vec<sys::CUlaunchAttribute> {
         let attribute = |id, value| sys::CUlaunchAttribute { id, pad: [0; 4], value };
         let cooperative = self.cooperative.then(|| {
             let value = sys::CUlaunchAttributeValue { cooperative: 1 };
@@ -105,6 +105,31 @@ impl Call {
             attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value)
         });
         cooperative.into_iter().chain(cluster).collect()
+    }
+
+    /// Adds the launch to a graph, behind some of its nodes.
+    pub fn add(
+        &self,
+        stream: &Stream,
+        graph: Handle<sys::CUgraph_st>,
+        waits: &[sys::CUgraphNode],
+    ) -> Result<Handle<sys::CUgraphNode_st>, CudaError> {
+        let mut handle = null_mut();
+        // SAFETY: the graph is there, and `waits` are handles of its nodes. The function and its
+        // arguments are as for a launch; the driver copies them.
+        let result = self.with_parameters(|parameters| unsafe {
+            let (waits, count) = (waits.as_ptr(), waits.len());
+            sys::cuGraphAddKernelNode_v2(&mut handle, graph.0, waits, count, parameters)
+        });
+        self.took(stream, "cuGraphAddKernelNode", result)?;
+        for attribute in self.attributes() {
+            // SAFETY: the node is there, and the value is one of this attribute.
+            let result = unsafe {
+                sys::cuGraphKernelNodeSetAttribute(handle, attribute.id, &attribute.value)
+            };
+            self.took(stream, "cuGraphKernelNodeSetAttribute", result)?;
+        }
+        Ok(Handle(handle))
     }
 
     /// Hands the launch to the driver as the parameters of a graph's node; `take` must copy them.

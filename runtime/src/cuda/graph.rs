@@ -7,12 +7,15 @@
 //! remainder.
 #![allow(unsafe_code)] // The driver's interface is C.
 
+use super::buffer::Buffer;
 use super::call::Call;
+use super::chunk::{Chunk, Node, Work};
 use super::clock::Event;
 use super::error::CudaError;
 use super::handle::Handle;
+use super::look::Looks;
 use super::stream::Stream;
-use crate::bands::{Band, Chain};
+use crate::bind::BufferId;
 use crate::launch::Launch;
 use cudarc::driver::sys;
 use std::ptr::null_mut;
@@ -39,55 +42,6 @@ impl Default for GraphSettings {
     }
 }
 
-/// A call of a kernel, and the nodes before that it waits for.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
-    pub call: Call,
-    waits: Vec<usize>,
-}
-
-impl Node {
-    /// Whether the two differ in no more than their arguments.
-    fn is_like(&self, other: &Node) -> bool {
-        self.waits == other.waits && self.call.is_like(&other.call)
-    }
-}
-
-/// Launches that are sent together.
-#[derive(Debug, Default)]
-pub(super) struct Chunk {
-    pub nodes: Vec<Node>,
-    chain: Chain,
-    launches: usize,
-    /// The last launch's step.
-    step: Option<i64>,
-}
-
-impl Chunk {
-    /// Whether a chunk of so many launches ends before this one. The launches of a step stay
-    /// together: so chunks begin alike.
-    pub fn ends_before(&self, launch: &Launch<'_>, launches: usize) -> bool {
-        self.launches >= launches && self.step != Some(launch.step)
-    }
-
-    /// Adds a launch in its bands, of which `call` makes calls; gives their number.
-    pub fn add(
-        &mut self,
-        launch: &Launch<'_>,
-        resident: u64,
-        call: impl Fn(&Launch<'_>) -> Result<Call, CudaError>,
-    ) -> Result<usize, CudaError> {
-        let bands = self.chain.add(launch, resident);
-        let count = bands.len();
-        for Band { launch, waits } in bands {
-            self.nodes.push(Node { call: call(&launch)?, waits });
-        }
-        self.launches += 1;
-        self.step = Some(launch.step);
-        Ok(count)
-    }
-}
-
 /// Sends the launches of a run in chunks, at most two ahead of the device.
 #[derive(Debug)]
 pub(super) struct Graphs {
@@ -98,6 +52,7 @@ pub(super) struct Graphs {
     /// Chunks of the run that were sent.
     sent: usize,
     most_bands: usize,
+    looks: Looks,
     /// The graphs that are kept, the last one used first.
     ready: Vec<Ready>,
     /// The ends of the last two chunks.
@@ -112,6 +67,7 @@ impl Graphs {
             chunk: Chunk::default(),
             sent: 0,
             most_bands: 1,
+            looks: Looks::new(stream),
             ready: Vec::new(),
             ends: [Event::new(stream)?, Event::new(stream)?],
             stream: Arc::clone(stream),
@@ -125,8 +81,44 @@ impl Graphs {
 
     /// Begins a run; what was gathered before and not sent is dropped.
     pub fn begin(&mut self) {
-        self.chunk = Chunk::default();
+        self.drop_ahead();
         self.sent = 0;
+    }
+
+    /// Drops what was gathered and not sent, and all looks.
+    pub fn drop_ahead(&mut self) {
+        self.chunk = Chunk::default();
+        self.looks.clear();
+    }
+
+    /// Notes that all chunks that were sent have ended.
+    pub fn ended(&mut self) {
+        self.looks.note(self.sent);
+    }
+
+    /// Gathers a look at the condition in a buffer, when some memory holds the values of the run;
+    /// gives its number. None where the chunk has as many as it may.
+    pub fn look(
+        &mut self,
+        (condition, buffer, bytes): (BufferId, &Buffer, usize),
+        values: Vec<BufferId>,
+    ) -> Result<Option<u64>, CudaError> {
+        if self.chunk.ends_with_looks {
+            return Ok(None);
+        }
+        self.stream.enter()?;
+        let from = (buffer.address(), bytes.min(buffer.bytes()));
+        let (number, look) = self.looks.take(from, self.sent, self.chunk.looks)?;
+        self.chunk.add_look(look, (condition, values), self.settings.chunk);
+        if self.chunk.ends_with_looks {
+            self.catch_up()?;
+        }
+        Ok(Some(number))
+    }
+
+    /// What a look found, where it is known.
+    pub fn found(&mut self, look: u64) -> Option<[u8; 8]> {
+        self.looks.found(look)
     }
 
     /// Whether nothing waits to be sent.
@@ -190,12 +182,20 @@ impl Graphs {
         }
     }
 
+    /// Waits until the chunk before the last one sent has ended.
+    fn catch_up(&mut self) -> Result<(), CudaError> {
+        if let Some(before) = self.sent.checked_sub(1).filter(|before| *before > 0) {
+            let [_, end] = &self.ends;
+            end.wait()?;
+            self.looks.note(before);
+        }
+        Ok(())
+    }
+
     fn launch(&mut self, ready: Ready) -> Result<(), CudaError> {
+        self.catch_up()?;
         self.ends.rotate_left(1);
         let [end, _] = &self.ends;
-        if self.sent > 1 {
-            end.wait()?;
-        }
         ready.launch()?;
         end.record()?;
         self.sent += 1;
@@ -246,22 +246,10 @@ impl Ready {
         for node in &self.nodes {
             let before = |place: &usize| self.handles.get(*place).map(|handle| handle.0);
             let waits: Vec<_> = node.waits.iter().filter_map(before).collect();
-            let mut handle = null_mut();
-            // SAFETY: the graph is there, and `waits` are handles of its nodes. The function and
-            // its arguments are as for a launch; the driver copies them.
-            let result = node.call.with_parameters(|parameters| unsafe {
-                let (graph, count) = (self.graph.0, waits.len());
-                sys::cuGraphAddKernelNode_v2(&mut handle, graph, waits.as_ptr(), count, parameters)
+            self.handles.push(match &node.work {
+                Work::Call(call) => call.add(&self.stream, self.graph, &waits)?,
+                Work::Look(look) => look.add(&self.stream, self.graph, &waits)?,
             });
-            node.call.took(&self.stream, "cuGraphAddKernelNode", result)?;
-            for attribute in node.call.attributes() {
-                // SAFETY: the node is there, and the value is one of this attribute.
-                let result = unsafe {
-                    sys::cuGraphKernelNodeSetAttribute(handle, attribute.id, &attribute.value)
-                };
-                node.call.took(&self.stream, "cuGraphKernelNodeSetAttribute", result)?;
-            }
-            self.handles.push(Handle(handle));
         }
         Ok(())
     }
@@ -281,9 +269,9 @@ impl Ready {
         };
         // Where the driver names no node, the error is not that of one launch.
         let named = self.handles.iter().position(|handle| handle.0 == parameters.hErrNode_out);
-        match named.and_then(|place| self.nodes.get(place)) {
-            Some(node) => node.call.took(&self.stream, CALL, result),
-            None => self.stream.ok(CALL, result),
+        match named.and_then(|place| self.nodes.get(place)).map(|node| &node.work) {
+            Some(Work::Call(call)) => call.took(&self.stream, CALL, result),
+            _ => self.stream.ok(CALL, result),
         }
     }
 
@@ -296,14 +284,16 @@ impl Ready {
     /// arguments.
     fn set(&mut self, nodes: &[Node]) -> Result<(), CudaError> {
         for ((node, old), handle) in nodes.iter().zip(&self.nodes).zip(&self.handles) {
-            if node != old {
+            if let Work::Call(call) = &node.work
+                && node != old
+            {
                 // SAFETY: the node is one of this graph; function and arguments are as for a
                 // launch, and the driver copies them.
-                let result = node.call.with_parameters(|parameters| unsafe {
+                let result = call.with_parameters(|parameters| unsafe {
                     let runnable = self.runnable.0;
                     sys::cuGraphExecKernelNodeSetParams_v2(runnable, handle.0, parameters)
                 });
-                node.call.took(&self.stream, "cuGraphExecKernelNodeSetParams", result)?;
+                call.took(&self.stream, "cuGraphExecKernelNodeSetParams", result)?;
             }
         }
         self.nodes = nodes.to_vec();
@@ -327,106 +317,5 @@ impl Drop for Ready {
             }
             let _ = sys::cuGraphDestroy(self.graph.0);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cuda::call::Word;
-    use crate::launch::tests::bound;
-    use crate::launch::{Action, Launches, Value};
-    use crate::plan::tests::banded;
-    use crate::plan::{self, Node, Plan};
-
-    /// The chunks of a run of the plan, for a device that runs `resident` blocks at a time.
-    fn chunks(plan: &Plan, steps: i64, resident: u64) -> Vec<Chunk> {
-        let (mut chunks, mut chunk) = (Vec::new(), Chunk::default());
-        for action in Launches::new(plan, &bound(400, steps)).unwrap() {
-            let Action::Launch(launch) = action else { panic!("{action:?}") };
-            if chunk.ends_before(&launch, GraphSettings::default().chunk) {
-                chunks.push(std::mem::take(&mut chunk));
-            }
-            let call = |part: &Launch<'_>| {
-                let word = |value: &Value| match value {
-                    Value::Buffer(id) => Word::of(&id.0.to_ne_bytes()),
-                    Value::Number(number) => Word::of(&number.bytes()),
-                };
-                let words = part.arguments.iter().map(word).collect();
-                let kernel = part.kernel.name.as_str().into();
-                Ok(Call {
-                    kernel,
-                    function: Handle::NONE,
-                    grid: part.grid,
-                    block: part.kernel.block,
-                    shared: 0,
-                    cooperative: part.node.cooperative,
-                    cluster: part.node.cluster,
-                    words,
-                    addresses: Vec::new(),
-                })
-            };
-            chunk.add(&launch, resident, call).unwrap();
-        }
-        chunks.push(chunk);
-        chunks
-    }
-
-    fn like(one: &Chunk, other: &Chunk) -> bool {
-        one.nodes.len() == other.nodes.len()
-            && one.nodes.iter().zip(&other.nodes).all(|(a, b)| a.is_like(b))
-    }
-
-    #[test]
-    fn a_run_is_one_chunk_many_times_over_and_a_remainder() {
-        // 500 launches of two steps and one of one; each of the two steps has 25 rows, and so 20
-        // bands.
-        let found = chunks(&banded(), 1001, 0);
-        let sizes: Vec<_> = found.iter().map(|chunk| (chunk.launches, chunk.nodes.len())).collect();
-        assert_eq!(sizes[..7], [(64, 64 * 20); 7]);
-        assert_eq!(sizes[7..], [(53, 52 * 20 + 1)]);
-        assert!(found[..7].windows(2).all(|pair| like(&pair[0], &pair[1])));
-        assert!(!like(&found[6], &found[7]));
-        // The number of the step is an argument of these kernels, and nothing else differs.
-        let arguments = |chunk: &Chunk, node: usize| chunk.nodes[node].call.words.clone();
-        let (first, second) = (arguments(&found[0], 21), arguments(&found[1], 21));
-        let differing: Vec<_> =
-            (0..first.len()).filter(|place| first[*place] != second[*place]).collect();
-        assert_eq!(differing, [5]);
-        assert_eq!(chunks(&banded(), 0, 0)[0].nodes, []);
-    }
-
-    #[test]
-    fn nodes_wait_for_bands_of_their_chunk() {
-        for chunk in chunks(&banded(), 1001, 0) {
-            for (place, node) in chunk.nodes.iter().enumerate() {
-                // A chunk begins when all launches before it have ended.
-                assert_eq!(node.waits.is_empty(), place < 20);
-                assert!(node.waits.iter().all(|wait| *wait < place));
-            }
-            assert_eq!(chunk.nodes[47].waits, [26, 27, 28]);
-        }
-        let whole = chunks(&banded(), 1001, 25);
-        assert_eq!((whole[0].nodes.len(), &whole[0].nodes[9].waits), (64, &vec![8]));
-    }
-
-    #[test]
-    fn the_launches_of_a_step_stay_together() {
-        let mut plan = banded();
-        let mut half = plan.kernels[1].clone();
-        half.name = "half".to_owned();
-        plan.kernels.push(half);
-        let Node::Repeat(rest) = plan.schedule.remove(1) else { panic!("no repeat") };
-        let Node::Launch(one) = &rest.body[0] else { panic!("no launch") };
-        let half =
-            Node::Launch(plan::Launch { kernel: "half".to_owned(), steps: 0, ..one.clone() });
-        plan.schedule = vec![Node::Repeat(plan::Repeat {
-            count: "steps".parse().unwrap(),
-            body: vec![half.clone(), half, rest.body[0].clone()],
-        })];
-        let found = chunks(&plan, 100, 0);
-        let sizes: Vec<_> = found.iter().map(|chunk| chunk.launches).collect();
-        assert_eq!(sizes, [66, 66, 66, 66, 36]);
-        assert!(like(&found[0], &found[3]));
     }
 }

@@ -3,17 +3,15 @@
 use super::buffer::{Buffer, Lent};
 use super::call::{Call, Word};
 use super::clock::{Clock, Event};
-use super::device::Device;
+use super::code::Code;
 use super::error::CudaError;
 use super::graph::{GraphSettings, Graphs};
-use super::kernel::{Kernel, KernelFacts, check_parameters};
-use super::module::Module;
+use super::kernel::{Kernel, KernelFacts};
 use super::null::Null;
-use super::stream::{LentStream, Stream};
+use super::stream::Stream;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::launch::{Copy, Launch, Value};
-use crate::plan::{Node, Plan};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,49 +37,8 @@ pub struct Program {
     name: Arc<str>,
 }
 
-/// The code of a plan, loaded on a device. Clones are the same code.
-#[derive(Clone, Debug)]
-pub struct Code {
-    device: Arc<Device>,
-    kernels: Arc<[Kernel]>,
-    null: Option<Arc<Null>>,
-    name: Arc<str>,
-}
-
-impl Code {
-    /// Loads PTX text or a cubin.
-    pub(super) fn load(device: &Arc<Device>, plan: &Plan, code: &[u8]) -> Result<Self, CudaError> {
-        let module = Module::new(device, plan, code)?;
-        check_parameters(plan, code)?;
-        let kernels = plan.kernels.iter().map(|kernel| Kernel::new(plan, kernel, &module));
-        let chooses = plan.nodes().into_iter().any(|node| matches!(node, Node::Choose(_)));
-        Ok(Self {
-            device: Arc::clone(device),
-            kernels: kernels.collect::<Result<_, _>>()?,
-            null: if chooses { Null::new(device, plan)?.map(Arc::new) } else { None },
-            name: plan.program.as_str().into(),
-        })
-    }
-
-    /// A program that works in a stream of its own.
-    ///
-    /// # Errors
-    /// When the driver refuses.
-    pub fn program(&self) -> Result<Program, CudaError> {
-        Program::new(self, Stream::new(&self.device)?)
-    }
-
-    /// A program that works in a stream of the caller, behind the work that it has.
-    ///
-    /// # Errors
-    /// When the driver refuses.
-    pub fn program_on(&self, stream: LentStream) -> Result<Program, CudaError> {
-        Program::new(self, Stream::lent(&self.device, stream))
-    }
-}
-
 impl Program {
-    fn new(code: &Code, stream: Arc<Stream>) -> Result<Self, CudaError> {
+    pub(super) fn new(code: &Code, stream: Arc<Stream>) -> Result<Self, CudaError> {
         Ok(Self {
             kernels: Arc::clone(&code.kernels),
             replayed: None,
@@ -386,7 +343,35 @@ impl Target for Program {
 
     fn wait(&mut self) -> Result<(), TargetError> {
         self.flush()?;
-        Ok(self.stream.synchronize().map_err(|error| self.of_kernels(error))?)
+        self.stream.synchronize().map_err(|error| self.of_kernels(error))?;
+        if let Some(graphs) = &mut self.graphs {
+            graphs.ended();
+        }
+        Ok(())
+    }
+
+    fn look_ahead(
+        &mut self,
+        condition: BufferId,
+        bytes: usize,
+        values: Vec<BufferId>,
+    ) -> Result<Option<u64>, TargetError> {
+        let Some(mut graphs) = self.graphs.take() else { return Ok(None) };
+        let buffer = self.buffer(condition);
+        let taken = buffer.and_then(|buffer| graphs.look((condition, buffer, bytes), values));
+        self.graphs = Some(graphs);
+        Ok(taken?)
+    }
+
+    fn found(&mut self, look: u64) -> Option<[u8; 8]> {
+        self.graphs.as_mut().and_then(|graphs| graphs.found(look))
+    }
+
+    fn drop_ahead(&mut self) -> Result<(), TargetError> {
+        if let Some(graphs) = &mut self.graphs {
+            graphs.drop_ahead();
+        }
+        self.wait()
     }
 
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {

@@ -4,8 +4,9 @@
 //! `until`) or that copies between launches can't be put down.
 
 use super::buffer::{Buffer, Lent};
+use super::chunk::{Chunk, Node, Work};
 use super::error::CudaError;
-use super::graph::{Chunk, GraphSettings, Graphs, Node};
+use super::graph::{GraphSettings, Graphs};
 use super::program::Program;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{
@@ -255,7 +256,9 @@ impl Recording {
         }
         self.addresses = now().collect();
         for node in self.chunks.iter_mut().flatten() {
-            node.call.readdress(&self.addresses);
+            if let Work::Call(call) = &mut node.work {
+                call.readdress(&self.addresses);
+            }
         }
     }
 }

@@ -69,6 +69,7 @@ pub struct PreparedUntil {
     pub is: Relation,
     pub limit: Number,
     pub every: i64,
+    pub ahead: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,28 +124,60 @@ fn total(body: &[Prepared<'_>], of: &impl Fn(&Prepared<'_>) -> i128) -> i128 {
     })
 }
 
+/// Whether the launches in bands of a list overlap with each other where the list repeats: they are
+/// launches of one node, and nothing else writes a buffer that they use. The next one may use
+/// another buffer in place of one that rotates.
+fn overlaps(nodes: &[Node]) -> bool {
+    let mut launches = Vec::new();
+    let mut plain = true;
+    nodes.iter().for_each(|node| {
+        node.for_each(&mut |inner| match inner {
+            Node::Launch(launch) => launches.push(launch),
+            Node::Repeat(_) | Node::Choose(_) => {}
+            Node::Until(_) | Node::Exchange(_) | Node::Snapshot(_) => plain = false,
+        });
+    });
+    let (cut, others): (Vec<_>, Vec<_>) =
+        launches.into_iter().partition(|launch: &&plan::Launch| launch.bands.is_some());
+    let [cut] = cut.as_slice() else { return false };
+    let uses = |argument: &Argument, name: &str| {
+        argument.buffer() == Some(name) && !matches!(argument, Argument::Unless(_))
+    };
+    let disturbs = |other: &&plan::Launch| {
+        let mut written = other.arguments.iter().filter_map(Argument::written);
+        written.any(|name| {
+            let rotates = other.rotate.iter().flatten().any(|one| one == name);
+            let mut used = cut.arguments.iter();
+            !rotates && used.any(|argument| uses(argument, name))
+        })
+    };
+    plain && !others.iter().any(disturbs)
+}
+
 struct Preparation<'p, 'b> {
     plan: &'p Plan,
     bound: &'b Bound,
 }
 
 impl<'p> Preparation<'p, '_> {
-    /// A list; `repeats` where it runs several times in a row with nothing else in between.
+    /// A list; `repeats` where it runs several times in a row with nothing else in between that
+    /// keeps its launches from overlapping.
     fn list(&self, nodes: &'p [Node], repeats: bool) -> Result<Body<'p>, LaunchError> {
         let mut all = Vec::new();
-        // A launch overlaps with others of its kernel alone.
-        let alone = repeats && nodes.len() == 1;
+        let alone = repeats && overlaps(nodes);
         for node in nodes {
             match node {
                 Node::Launch(launch) => all.push(self.launch(launch, alone)?),
                 Node::Repeat(repeat) => {
                     let iterations = repeat.count.evaluate(&self.bound.sizes)?;
-                    self.iterations(&mut all, iterations, None, (&repeat.body, &[]))?;
+                    let bodies = (repeat.body.as_slice(), &[] as &[Node]);
+                    self.iterations(&mut all, iterations, None, bodies, alone)?;
                 }
                 Node::Until(until) => {
                     let iterations = until.most.evaluate(&self.bound.sizes)?;
                     let bodies = (until.body.as_slice(), until.otherwise.as_slice());
-                    self.iterations(&mut all, iterations, Some(self.until(until)?), bodies)?;
+                    let until = Some(self.until(until)?);
+                    self.iterations(&mut all, iterations, until, bodies, false)?;
                 }
                 Node::Choose(choose) => {
                     let body = self.list(self.chosen(choose)?, alone)?;
@@ -166,13 +199,14 @@ impl<'p> Preparation<'p, '_> {
         iterations: i64,
         until: Option<PreparedUntil>,
         (body, otherwise): (&'p [Node], &'p [Node]),
+        alone: bool,
     ) -> Result<(), LaunchError> {
         let otherwise = self.list(otherwise, false)?;
         if iterations <= 0 {
             all.extend(otherwise.iter().cloned());
             return Ok(());
         }
-        let body = self.list(body, iterations > 1)?;
+        let body = self.list(body, iterations > 1 || alone)?;
         // An iteration without actions would go round for nothing; an `until` compares after some.
         let start = until.is_none().then_some(0_i64);
         let steps = body.iter().fold(start, |sum, node| match node {
@@ -247,9 +281,10 @@ impl<'p> Preparation<'p, '_> {
     fn argument(&self, node: &plan::Launch, argument: &Argument) -> Result<Slot, LaunchError> {
         let narrow = self.plan.index_width == 32;
         Ok(match argument {
-            Argument::Read(name) | Argument::Write(name) | Argument::ReadWrite(name) => {
-                Slot::Buffer(self.buffer(name)?)
-            }
+            Argument::Read(name)
+            | Argument::Write(name)
+            | Argument::ReadWrite(name)
+            | Argument::Unless(name) => Slot::Buffer(self.buffer(name)?),
             Argument::Step => Slot::Step,
             Argument::Epoch => Slot::Epoch,
             Argument::Turn => Slot::Turn(self.plan.index_width),
@@ -286,6 +321,7 @@ impl<'p> Preparation<'p, '_> {
             is: until.is,
             limit: limit.ok_or_else(|| self.missing(&until.reduction))?,
             every: i64::from(until.every.max(1)),
+            ahead: until.ahead,
         })
     }
 

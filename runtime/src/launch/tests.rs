@@ -194,6 +194,7 @@ fn what_stands_behind_a_loop_is_done_where_its_condition_was_never_met() {
         every: 1,
         text: "met".to_owned(),
         most: pairs.count,
+        ahead: false,
         body: pairs.body,
         otherwise: vec![Node::Repeat(rest)],
     })];

@@ -155,7 +155,8 @@ impl<'p> Launches<'p> {
         if let Some(iterations) = self.iterations.get_mut(until.number) {
             iterations.count = iterations.count.saturating_add(1);
         }
-        due.then(|| Compare { buffer: self.memory(until.buffer), is: until.is, limit: until.limit })
+        let PreparedUntil { buffer, is, limit, ahead, .. } = until;
+        due.then(|| Compare { buffer: self.memory(buffer), is, limit, ahead })
     }
 }
 

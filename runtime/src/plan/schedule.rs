@@ -88,6 +88,9 @@ pub enum Argument {
     Write(String),
     /// A buffer that is read and written.
     ReadWrite(String),
+    /// A buffer of the kind `reduction`, of one cell. The launch leaves it as it is, and does
+    /// nothing where it is not 0: see [`Until::ahead`].
+    Unless(String),
     /// A run-time size, an integer of `index_width` bits.
     Param(String),
     /// A run-time scalar of its own type.
@@ -106,7 +109,17 @@ impl Argument {
     /// The buffer, of one.
     pub fn buffer(&self) -> Option<&str> {
         match self {
-            Self::Read(name) | Self::Write(name) | Self::ReadWrite(name) => Some(name),
+            Self::Read(name) | Self::Write(name) | Self::ReadWrite(name) | Self::Unless(name) => {
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+
+    /// The buffer that the launch writes, of one.
+    pub fn written(&self) -> Option<&str> {
+        match self {
+            Self::Write(name) | Self::ReadWrite(name) => Some(name),
             _ => None,
         }
     }
@@ -141,11 +154,43 @@ pub struct Until {
     pub text: String,
     /// Iterations at most; may use `steps`. A negative number is 0.
     pub most: Expr,
+    /// Whether launches may be sent before the comparison before them is known: all launches of
+    /// both lists do nothing where the value is not 0, which is the comparison.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ahead: bool,
     /// The nodes of each iteration.
     pub body: Vec<Node>,
     /// The nodes behind the last iteration, where the condition was never met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub otherwise: Vec<Node>,
+}
+
+impl Until {
+    /// Checks that launches may be sent ahead, where the plan says so.
+    pub(super) fn ahead_is_possible(&self) -> Result<(), String> {
+        let compares = self.is == Relation::NotEqual && self.every == 1;
+        let zero = matches!(&self.limit, Limit::Value(value) if value.to_string() == "0");
+        let guarded = |argument: &Argument| match argument {
+            Argument::Unless(name) | Argument::ReadWrite(name) => *name == self.reduction,
+            _ => false,
+        };
+        let mut all = true;
+        self.body.iter().chain(&self.otherwise).for_each(|node| {
+            node.for_each(&mut |inner| {
+                if let Node::Launch(launch) = inner {
+                    all &= launch.arguments.iter().any(guarded);
+                }
+            });
+        });
+        if !self.ahead || (compares && zero && all) {
+            return Ok(());
+        }
+        Err(format!(
+            "`ahead` needs `every` 1, the comparison `not_equal` with 0, and launches that have \
+             {} as `unless` or `read_write`",
+            self.reduction
+        ))
+    }
 }
 
 /// A relation of two numbers. With a NaN all but `not_equal` are false.

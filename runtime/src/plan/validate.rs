@@ -317,7 +317,13 @@ impl Plan {
                     buffer.name, buffer.device, launch.device
                 ));
             }
-            let writes = !matches!(argument, Argument::Read(_));
+            if matches!(argument, Argument::Unless(_)) && !is_value(buffer) {
+                return Err(format!(
+                    "`{}` is no buffer of the kind `reduction` with one cell",
+                    buffer.name
+                ));
+            }
+            let writes = argument.written().is_some();
             if written.insert(&buffer.name, writes).is_some_and(|before| before || writes) {
                 return Err(format!(
                     "buffer `{}` is passed twice, and written through one of the arguments",
@@ -358,12 +364,7 @@ impl Plan {
     fn until_is_possible(&self, until: &Until) -> Found {
         self.known_sizes(&until.most, "the most iterations", true)?;
         let name = &until.reduction;
-        let one = Some(1);
-        let buffer = self.buffer(name).filter(|buffer| {
-            buffer.kind == BufferKind::Reduction
-                && buffer.extents.iter().all(|extent| extent.as_int() == one)
-        });
-        let Some(buffer) = buffer else {
+        let Some(buffer) = self.buffer(name).filter(|buffer| is_value(buffer)) else {
             return Err(format!("`{name}` is no buffer of the kind `reduction` with one cell"));
         };
         if until.every == 0 {
@@ -376,11 +377,11 @@ impl Plan {
                 .iter()
                 .any(|scalar| scalar.name == *name && scalar.element == buffer.element),
         };
-        if possible {
-            return Ok(());
+        if !possible {
+            let limit = as_json(&until.limit);
+            return Err(format!("the limit {limit} is no {} as `{name}` is", buffer.element));
         }
-        let limit = as_json(&until.limit);
-        Err(format!("the limit {limit} is no {} as `{name}` is", buffer.element))
+        until.ahead_is_possible()
     }
 
     fn choose_is_possible(&self, choose: &Choose) -> Found {
@@ -422,6 +423,12 @@ impl Plan {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a buffer has the one value of a reduction.
+fn is_value(buffer: &BufferDecl) -> bool {
+    let one = |extent: &Expr| extent.as_int() == Some(1);
+    buffer.kind == BufferKind::Reduction && buffer.extents.iter().all(one)
 }
 
 fn kernel_is_possible(kernel: &Kernel) -> Found {

@@ -252,6 +252,32 @@ fn calls_of_many_pieces_compile_in_seconds() {
     }
 }
 
+/// Math functions are not inlined in kernels of very many calls.
+#[test]
+fn calls_of_math_functions_compile_in_seconds() {
+    let sines = (0..600).map(|n| format!("sin(A[{}] * {n}.5)", n % 9 - 4)).collect::<Vec<_>>();
+    let text = format!(
+        "param N\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A [8..N-9] = {}\nsteps 3\n",
+        sines.join(" + ")
+    );
+    expect_within(SLOWER, &text, &[], "600 sines");
+    let text = "param N\ngrid G = [0..N-1, 0..N-1, 0..N-1]\nfield A : f16 on G\n\
+                fn f -> A [3..N-4, 3..N-4, 3..N-4] = sum(i in -3..2) sin(A[i,0,0]) % 1.5\n\
+                steps 16\n";
+    expect_within(SLOWER * 1.5, text, &["--pyramid-height", "8"], "sines and remainders of f16");
+}
+
+/// Divisions of integers by the rule of a field that repeats, each read at the value of another.
+#[test]
+fn chains_of_divisions_compile_in_seconds_for_processors() {
+    let chain = format!("{}i{}", "A(".repeat(140), ")".repeat(140));
+    let text = format!(
+        "param N\ngrid G = [0..N-1]\nfield A : u16 on G\nboundary A = periodic\n\
+         fn f -> A [i in 0..N-1] = {chain}\nsteps 5\n"
+    );
+    expect_within(SLOWER, &text, &["--arch", "native"], "140 reads at reads");
+}
+
 /// Processors convert floats of 16 bits before and after each operation, and lane by lane.
 #[test]
 fn floats_of_16_bits_compile_in_seconds_for_processors() {

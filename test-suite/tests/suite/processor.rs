@@ -64,6 +64,35 @@ fn sweeps_run_on_several_threads() {
     agree("gauss-seidel3d", &format!("{three} --tile 2,3,1"));
 }
 
+/// Each function of the C library, or the reference's own in its place.
+#[test]
+fn math_functions() {
+    let functions = [
+        "exp(A[0])",
+        "exp2(A[0])",
+        "log(A[0])",
+        "log2(A[0])",
+        "sin(9*A[0])",
+        "cos(9*A[0])",
+        "tan(9*A[0])",
+        "atan2(A[0], A[1])",
+        "tanh(A[0])",
+        "erf(A[0])",
+        "cbrt(50*A[0])",
+        "pow(A[0], A[1])",
+        "(9*A[0]) % A[1]",
+    ];
+    for element in ["f64", "f32", "f16", "bf16"] {
+        for value in functions {
+            let text = format!(
+                "param N\ngrid G = [0..N-1]\nfield A : {element} on G\nboundary A = periodic\n\
+                 fn f -> A [0..N-1] = {value}\nsteps 1\n"
+            );
+            agree_on(&text, "--size N=3000 --in A=random:1");
+        }
+    }
+}
+
 /// `P' = U`: the value lies in the memory of U, and that of the rim in the field's own.
 #[test]
 fn values_that_are_taken_over_from_another_field() {

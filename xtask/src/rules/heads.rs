@@ -6,7 +6,7 @@ use super::{Break, Tree};
 /// The files that may hold `unsafe`: what follows pointers of C and Python, the adapter to MLIR's C
 /// interface, those to CUDA's driver, what loads and calls machine code, what handles crashes, and
 /// what looks at standard output before `main`.
-const MAY_BE_UNSAFE: [&str; 18] = [
+const MAY_BE_UNSAFE: [&str; 19] = [
     "bindings/c/runtime/src/caller.rs",
     "bindings/python/src/memory.rs",
     "dialects/src/mlir.rs",
@@ -21,6 +21,7 @@ const MAY_BE_UNSAFE: [&str; 18] = [
     "runtime/src/cuda/graph.rs",
     "runtime/src/cuda/handle.rs",
     "runtime/src/cuda/kernel.rs",
+    "runtime/src/cuda/look.rs",
     "runtime/src/cuda/module.rs",
     "runtime/src/cuda/stream.rs",
     "runtime/src/host/raw.rs",

@@ -10,7 +10,17 @@ use stencil_dialects::mlir::{self, Op, Val};
 
 impl<'c> Editor<'c> {
     pub fn guard(&self, place: isize, open: bool) -> Planted {
-        let Some(op) = self.nth("scf.if", place) else { return Ok(None) };
+        self.decide(self.nth("scf.if", place), open)
+    }
+
+    pub fn forget_condition(&self, place: isize) -> Planted {
+        let body = self.nth("gpu.func", place).and_then(mlir::entry).map(mlir::operations);
+        let guard = |op: &Op| mlir::name(*op) == "scf.if";
+        self.decide(body.into_iter().flatten().find(guard), true)
+    }
+
+    fn decide(&self, branch: Option<Op<'c>>, open: bool) -> Planted {
+        let Some(op) = branch else { return Ok(None) };
         let condition = self.constant(
             op,
             melior::ir::r#type::IntegerType::new(self.context, 1).into(),

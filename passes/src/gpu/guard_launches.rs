@@ -1,0 +1,147 @@
+//! `guard-launches`: the kernels of a program with a condition do nothing once it holds.
+//!
+//! Needs: lowered kernels of a GPU, and a `stencil.until`. Guarantees: a kernel loads the condition
+//! before all else, and stores nothing where it is not 0. A kernel that computes the condition
+//! loads it from the buffer that it updates; the others get one more argument, bound to
+//! `"unless"`. A run may therefore send launches before it knows whether the last condition holds
+//! ([`stencil_runtime::bands`]).
+//!
+//! ```text
+//! gpu.func @heat_4(%a: memref<f32>, ...) {
+//!   body
+//!   gpu.return
+//! }
+//! ```
+//! becomes
+//! ```text
+//! gpu.func @heat_4(%a: memref<f32>, ..., %condition: memref<i32>) {
+//!   %0 = memref.load %condition[]
+//!   %1 = arith.cmpi eq, %0, %zero
+//!   scf.if %1 {
+//!     body
+//!   }
+//!   gpu.return
+//! }
+//! ```
+//!
+//! A second run changes nothing.
+
+use crate::options::Options;
+use crate::pass::{Info, Pass};
+use melior::Context;
+use melior::ir::attribute::TypeAttribute;
+use melior::ir::operation::OperationLike;
+use melior::ir::r#type::{FunctionType, MemRefType};
+use melior::ir::{Attribute, Module, Region};
+use stencil_dialects::attribute::{self, read};
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::{Field, Program};
+use stencil_dialects::tiled::{self, Binding, Launch};
+
+/// The pass in the registry.
+pub const INFO: Info = Info {
+    name: "guard-launches",
+    summary: "kernels do nothing once the condition of the run holds",
+    options: &[],
+    read: |_: &Options| Ok(Box::new(GuardLaunches)),
+};
+
+/// The pass.
+pub struct GuardLaunches;
+
+impl Pass for GuardLaunches {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn has_work(&self, module: &Module) -> Result<bool, Error> {
+        Ok(Program::read(module)?.until.is_some())
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        let program = Program::read(module)?;
+        let Some(until) = &program.until else { return Ok(()) };
+        let condition = program.field(until.condition)?;
+        for launch in tiled::launches(module)? {
+            let on_gpu = mlir::name(launch.op) == "gpu.func";
+            if on_gpu && !launch.bindings.contains(&Binding::Unless(condition.name)) {
+                guard(context, &launch, condition)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Guards a kernel that is not guarded yet.
+fn guard<'c>(
+    context: &'c Context,
+    launch: &Launch<'c>,
+    condition: &Field<'c>,
+) -> Result<(), Error> {
+    let lacks = |what: &str| Error::internal(format!("@{} has no {what}", launch.name));
+    let entry = mlir::entry(launch.op).ok_or_else(|| lacks("body"))?;
+    let body = mlir::operations(entry);
+    let Some((first, (_, inner))) =
+        body.first().zip(body.split_last()).filter(|_| !is_guarded(&body))
+    else {
+        return Ok(());
+    };
+    let own = Binding::ReadWrite(condition.name);
+    let value = match launch.bindings.iter().position(|binding| *binding == own) {
+        Some(place) => {
+            mlir::arguments(entry).get(place).copied().ok_or_else(|| lacks("argument"))?
+        }
+        None => with_argument(context, launch, condition)?,
+    };
+    let region = Region::new();
+    let outside = mlir::append_block(&region, &[]);
+    let builder = Builder::new(context, launch.op.location(), outside);
+    let value = builder.load(value, &[])?;
+    let open = builder.compare(Compare::Eq, value, builder.constant(condition.element, 0)?)?;
+    let mut inside = None;
+    builder.when(open, |builder| {
+        inside = Some(builder.block);
+        Ok(())
+    })?;
+    let end = inside.and_then(|block| mlir::operations(block).last().copied());
+    let end = end.ok_or_else(|| lacks("guard"))?;
+    mlir::move_all_before(outside, *first);
+    inner.iter().for_each(|op| mlir::move_before(*op, end));
+    Ok(())
+}
+
+/// Whether a body is one branch behind a load and a comparison.
+fn is_guarded(body: &[mlir::Op]) -> bool {
+    let names: Vec<_> = body.iter().map(|op| mlir::name(*op)).collect();
+    let plain = names.iter().filter(|name| **name != "arith.constant").copied();
+    plain.eq(["memref.load", "arith.cmpi", "scf.if", "gpu.return"])
+}
+
+/// Gives a kernel the condition as its last argument.
+fn with_argument<'c>(
+    context: &'c Context,
+    launch: &Launch<'c>,
+    condition: &Field<'c>,
+) -> Result<Val<'c>, Error> {
+    let (op, place) = (launch.op, launch.bindings.len());
+    let lacks = || Error::internal(format!("@{} has no type", launch.name));
+    let entry = mlir::entry(op).ok_or_else(lacks)?;
+    let builder = Builder::new(context, op.location(), entry);
+    let ty = MemRefType::new(condition.element, &[], None, None).into();
+    let old = read(op, "function_type", attribute::as_type)?;
+    let old = FunctionType::try_from(old).map_err(|_| lacks())?;
+    let inputs = (0..old.input_count()).map(|input| old.input(input));
+    let mut inputs = inputs.collect::<Result<Vec<_>, _>>().map_err(|_| lacks())?;
+    inputs.insert(place, ty);
+    let function = FunctionType::new(context, &inputs, &[]);
+    mlir::set_attribute(op, "function_type", TypeAttribute::new(function.into()).into());
+    let mut attributes = read(op, "arg_attrs", attribute::as_array)?;
+    let mut named = tiled::binding_attributes(&builder, &Binding::Unless(condition.name));
+    named.push(("llvm.noalias", Attribute::unit(context)));
+    named.push(("llvm.readonly", Attribute::unit(context)));
+    attributes.insert(place, attribute::dictionary(context, &named));
+    mlir::set_attribute(op, "arg_attrs", attribute::array(context, &attributes));
+    Ok(mlir::insert_argument(entry, place, ty, op.location()))
+}
