@@ -27,11 +27,12 @@ SIZE = 8192
 STEPS = 100
 STAR = 16384
 STAR_STEPS = 1000
-# What stands before the steps, and how they end.
+# What stands before the steps, how they end, and options of the compile.
 MOST = "reduce most : f32 = {} on [{}..N-{}, {}..M-{}]\n"
 WHOLE = MOST.format("{}", 0, 1, 0, 1)
 STARS = {
     "no look": ("", ""),
+    "no look, 10 steps a launch": ("", "", "--pyramid-height=10"),
     "a look every 10": ("", "until t > 1000000 every 10"),
     "max, every 10": (WHOLE.format("max(A[0,0])"), "until most > 1000000 every 10"),
     "max of the interior, every 10": (
@@ -107,11 +108,11 @@ def build(args):
     programs = common.ROOT / "test-suite/programs"
     star = (programs / "star2d1r.stencil").read_text()
     stencilc = [args.release / "stencilc", "--device=H200", "--emit=ptx,plan"]
-    for place, (name, (text, until)) in enumerate(STARS.items()):
+    for place, (name, (text, until, *options)) in enumerate(STARS.items()):
         source = args.folder / f"star{place}.stencil"
         source.write_text(star.replace("steps 1000", f"{text}steps {STAR_STEPS} {until}"))
         sizes = ["-D", f"N={STAR}", "-D", f"M={STAR}"]
-        common.call([*stencilc, source, *sizes, "-o", args.folder / f"star{place}"])
+        common.call([*stencilc, source, *sizes, *options, "-o", args.folder / f"star{place}"])
         print(name)
     sizes = ["-D", f"N={SIZE}", "-D", f"M={SIZE}"]
     source = programs / "srad.stencil"

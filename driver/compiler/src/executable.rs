@@ -434,6 +434,7 @@ mod tests {
             text: String::new(),
             otherwise: Vec::new(),
             most: turn.count,
+            ahead: false,
             body: turn.body,
         })];
         let inputs = [("A".to_owned(), Array::zeros(Element::F32, &[5]).unwrap())].into();

@@ -36,6 +36,7 @@ typedef struct Function {
 typedef struct {
     Function *function; unsigned grid[3], block[3], shared; uint64_t words[MOST_PARAMETERS];
     int cooperative; unsigned cluster[3];
+    uint64_t from; void *to; size_t bytes; // a copy to the host in place of a kernel
 } Call;
 typedef struct Node { Call call; size_t place; struct Node *next; } Node;
 typedef struct { Object object; Node *first, *last; size_t count; } Graph;
@@ -163,6 +164,7 @@ Result cuCtxSetCurrent(Context *context) {
     current = context;
     return planned(__func__, context->object.device);
 }
+Result cuCtxGetCurrent(Context **context) { *context = current; return OK; }
 Result cuMemGetInfo_v2(size_t *available, size_t *total) {
     ENTER(NULL);
     *total = (size_t)setting("FAKE_CUDA_MEMORY", 64 << 20);
@@ -241,6 +243,16 @@ Result cuMemGetAddressRange_v2(uint64_t *base, size_t *bytes, uint64_t address) 
     return block ? OK : NOT_FOUND;
 }
 static void *memory(uint64_t address) { return (void *)(uintptr_t)address; }
+Result cuMemAllocHost_v2(void **address, size_t bytes) {
+    ENTER(NULL);
+    *address = (char *)made(BLOCK_HEAD + bytes) + BLOCK_HEAD;
+    return OK;
+}
+Result cuMemFreeHost(void *address) {
+    void *block = (char *)address - BLOCK_HEAD;
+    ENTER(block);
+    return gone(block);
+}
 Result cuMemFree_v2(uint64_t address) {
     Block *block = block_of(address);
     ENTER(block);
@@ -393,6 +405,15 @@ static void halve(const Call *call) {
     float *cells = memory(call->words[0]);
     for (int32_t i = 0; i < (int32_t)call->words[1]; i++) cells[i] *= 0.5f;
 }
+// smooth_unless(from, to, n, condition): smooth, where the condition is 0.
+static void smooth_unless(const Call *call) {
+    if (!*(int32_t *)memory(call->words[3])) smooth(call);
+}
+// met(condition, step, n): the condition holds from step n on.
+static void met(const Call *call) {
+    int32_t *condition = memory(call->words[0]);
+    if (!*condition) *condition = (int64_t)call->words[1] >= (int32_t)call->words[2];
+}
 // in_clusters(from, to, n): smooth, whose blocks come in clusters of two.
 static void in_clusters(const Call *call) {
     const unsigned *cluster = call->cluster;
@@ -426,10 +447,11 @@ static void to_diagonals(const Call *call) { copy(call, in_diagonals, 0); }
 static void to_blocks(const Call *call) { copy(call, in_blocks, 0); }
 static const struct { const char *name; void (*run)(const Call *); } kernels[] = {
     {"smear", smear}, {"wave", wave}, {"smooth", smooth}, {"halve", halve},
-    {"in_clusters", in_clusters}, {"to_pitch", to_pitch}, {"from_pitch", from_pitch},
+    {"smooth_unless", smooth_unless}, {"met", met}, {"in_clusters", in_clusters}, {"to_pitch", to_pitch}, {"from_pitch", from_pitch},
     {"to_diagonals", to_diagonals}, {"to_blocks", to_blocks}};
 
 static void run(const Call *call) {
+    if (call->to) { memcpy(call->to, memory(call->from), call->bytes); return; }
     Result failed = planned(call->function->name, current->object.device);
     if (failed) { current->fault = failed; return; }
     note(call->function->name, current->object.device);
@@ -503,6 +525,30 @@ Result cuGraphAddKernelNode_v2(Node **node, Graph *graph, Node **waits, size_t c
         if (!waits[i] || waits[i]->place >= graph->count) return INVALID_VALUE;
     *node = calloc(1, sizeof **node);
     (*node)->call = call_of(parameters->function, parameters->sizes, parameters->parameters);
+    (*node)->place = graph->count++;
+    if (graph->last) graph->last->next = *node; else graph->first = *node;
+    graph->last = *node;
+    return OK;
+}
+// CUDA_MEMCPY3D: of the two sides, the kind and what says where they are.
+typedef struct {
+    size_t at[4]; int from_kind; const void *from_host; uint64_t from; void *from_array, *more;
+    size_t from_pitch[2], to_at[4]; int to_kind; void *to; uint64_t to_device;
+    void *to_array, *to_more; size_t to_pitch[2], width, height, depth;
+} Copy;
+enum { HOST = 1, DEVICE = 2 };
+Result cuGraphAddMemcpyNode(Node **node, Graph *graph, Node **waits, size_t count,
+                            const Copy *copy, Context *context) {
+    ENTER(graph);
+    for (size_t i = 0; i < count; i++)
+        if (!waits[i] || waits[i]->place >= graph->count) return INVALID_VALUE;
+    if (context != current || copy->from_kind != DEVICE || copy->to_kind != HOST) return INVALID_VALUE;
+    if (copy->height != 1 || copy->depth != 1 || !copy->to) return INVALID_VALUE;
+    if (!lie_within(copy->from, copy->width)) return INVALID_VALUE;
+    *node = calloc(1, sizeof **node);
+    (*node)->call.from = copy->from;
+    (*node)->call.to = copy->to;
+    (*node)->call.bytes = copy->width;
     (*node)->place = graph->count++;
     if (graph->last) graph->last->next = *node; else graph->first = *node;
     graph->last = *node;

@@ -38,10 +38,12 @@ fn plan(extents: &str, value: &str, buffers: &[String], schedule: &str) -> Plan 
 }
 
 /// The kernels of the driver with their parameters.
-const KERNELS: [(&str, &str); 7] = [
+const KERNELS: [(&str, &str); 9] = [
     ("smooth", ".u64 a, .u64 b, .u32 c"),
     ("in_clusters", ".u64 a, .u64 b, .u32 c"),
     ("halve", ".u64 a, .u32 b"),
+    ("smooth_unless", ".u64 a, .u64 b, .u32 c, .u64 d"),
+    ("met", ".u64 a, .u64 b, .u32 c"),
     ("to_pitch", ".u64 a, .u64 b, .u32 c, .u32 d"),
     ("from_pitch", ".u64 a, .u64 b, .u32 c, .u32 d"),
     ("to_diagonals", ".u64 a, .u64 b, .u32 c, .u32 d"),
@@ -95,7 +97,7 @@ fn result(plan: &Plan, request: &Request) -> Result<Vec<f32>, String> {
         "A".to_owned(),
         Array::noise(Element::F32, &bound.shapes[0], 1).unwrap(),
     )]);
-    let results = [None, Some(3)].map(|chunk| {
+    let results = [None, Some(3), Some(64)].map(|chunk| {
         let mut program = cuda.load(plan, code().as_bytes()).map_err(|error| error.to_string())?;
         if let Some(chunk) = chunk {
             program.use_graphs(GraphSettings { chunk, cut_all: false }).unwrap();
@@ -105,8 +107,8 @@ fn result(plan: &Plan, request: &Request) -> Result<Vec<f32>, String> {
         let Data::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
         Ok(cells.clone())
     });
-    let [one_by_one, graphs] = results;
-    assert_eq!(one_by_one, graphs);
+    let [one_by_one, small, graphs] = results;
+    assert_eq!((&one_by_one, &small), (&graphs, &graphs));
     graphs
 }
 
@@ -166,6 +168,40 @@ fn the_plan_or_the_caller_chooses() {
     });
 }
 
+/// A run that ends from step `P` on. It sends steps behind that, which do nothing.
+#[test]
+fn launches_are_sent_before_the_look_before_them_is_known() {
+    let test = "plans::launches_are_sent_before_the_look_before_them_is_known";
+    let log = on_driver(test, &[], || {
+        let unless = format!("{N}, {{\"unless\": \"met\"}}");
+        let step = launch("smooth_unless", ["A", "B"], 1, &unless, SWAP);
+        let met = "{\"launch\": {\"kernel\": \"met\", \"grid\": [\"1\", \"1\", \"1\"], \
+                   \"steps\": 0, \"arguments\": [{\"read_write\": \"met\"}, \"step\", \
+                   {\"param\": \"P\"}]}}";
+        let until = format!(
+            "{{\"until\": {{\"reduction\": \"met\", \"is\": \"not_equal\", \
+             \"limit\": {{\"value\": 0}}, \"every\": 1, \"most\": \"steps floordiv 2\", \
+             \"ahead\": true, \"body\": [{step}, {step}, {met}], \
+             \"otherwise\": [{}]}}}}",
+            repeat("steps mod 2", &step)
+        );
+        let value = "{\"name\": \"met\", \"kind\": \"reduction\", \"element\": \"i32\", \
+                     \"extents\": [\"1\"], \"start\": \"zeros\"}";
+        let buffers = [buffer("A", "\"N\"", ""), buffer("B", "\"N\"", ""), value.to_owned()];
+        let plan = plan("\"N\"", HERE, &buffers, &until);
+        for (ends, steps, taken) in
+            [(2, 9, 2), (3, 9, 4), (8, 9, 8), (20, 9, 9), (60, 200, 60), (61, 200, 62), (9, 0, 0)]
+        {
+            let found = result(&plan, &request(50, ends, steps)).unwrap();
+            assert_eq!(found, smoothed(50, taken), "until step {ends} of {steps}");
+        }
+    });
+    let Some(log) = log else { return };
+    // Of 145 steps in each of three runs.
+    assert!(count(&log, "smooth_unless 0") > 3 * 145 + 20, "nothing was sent ahead");
+    assert!(count(&log, "cuGraphAddMemcpyNode 0") > 0, "no look was taken ahead");
+}
+
 /// `A` in two parts, each with two cells of the other; the second lies on a device.
 fn parts(device: u32) -> Plan {
     let value = "{\"buffer\": \"A\", \"cells\": [[\"0\", \"N floordiv 2 - 1\"]]}, \
@@ -200,9 +236,9 @@ fn parts_exchange_their_rims() {
         }
     });
     let Some(log) = log else { return };
-    // Two sizes, one by one and as graphs. Each exchanges four times, by two copies, in three runs
-    // that begin with copies of two buffers.
-    assert_eq!(count(&log, "cuMemcpyDtoDAsync_v2 0"), 2 * 2 * (4 * 2 + 3 * 2));
+    // Two sizes, one by one and as two kinds of graphs. Each exchanges four times, by two copies,
+    // in three runs that begin with copies of two buffers.
+    assert_eq!(count(&log, "cuMemcpyDtoDAsync_v2 0"), 2 * 3 * (4 * 2 + 3 * 2));
 }
 
 #[test]
