@@ -15,6 +15,7 @@ use stencil_compiler::{
     Array, Class, Control, Ended, Failure, Outcome, Pause, Pauses, Plan, Progress, Request,
     Results as TakeResults, Session, Source, Target, compare,
 };
+use stencil_runtime::checkpoint;
 use stencil_runtime::execute::Values;
 use stencil_runtime::input::Source as Input;
 use stencil_runtime::number::Numeral;
@@ -64,6 +65,7 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     let sources = unique("--in", &args.inputs)?;
     let results = unique("--out", &args.outputs)?;
     let read = check_places(args, &sources, &results)?;
+    args.checkpoint.as_deref().map_or(Ok(()), checkpoint::check_place).map_err(Failure::user)?;
     let source = files::read(&args.common.file)?;
     let session = args.common.unmeasured()?;
     let declared = session.declared(&source)?;

@@ -92,6 +92,12 @@ pub enum CheckpointError {
         /// The fault.
         message: String,
     },
+    /// The file that a checkpoint would replace is none.
+    #[error("{} is no checkpoint, and would be replaced; remove it or name another", path.display())]
+    Replaces {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is of another run.
     #[error("the checkpoint {} is of another run: {message}", path.display())]
     Other {
@@ -113,6 +119,20 @@ impl Hashed<'_> {
         self.hash.add(bytes);
         self.out.write_all(bytes)
     }
+}
+
+/// Checks that a checkpoint may stand at a place: there is no file, an empty one or a checkpoint.
+///
+/// # Errors
+/// Another file, which nobody may have meant to lose.
+pub fn check_place(path: &Path) -> Result<(), CheckpointError> {
+    let is_file = path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() > 0);
+    let mut first = [0; MAGIC.len()];
+    let begins = || File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    if is_file && (begins().is_err() || first != *MAGIC) {
+        return Err(CheckpointError::Replaces { path: path.to_path_buf() });
+    }
+    Ok(())
 }
 
 /// Writes a checkpoint: whole or not at all, in place of an older one.

@@ -239,6 +239,8 @@ refused! {
         --checkpoint-every 3 --out A=./d";
     checkpoint_in_no_folder: "{RUN} --target reference --size N=9 --checkpoint no/d \
         --checkpoint-every 3";
+    checkpoint_in_place_of_another_file: "{RUN} --target reference --size N=9 \
+        --checkpoint text --checkpoint-every 3";
     pause_where_none_may_end: "stencilc run until.stencil --target reference --size N=9 \
         --in A=zeros --checkpoint d --checkpoint-every 6";
     first_step_below_zero: "{RUN} --target reference --size N=9 --first-step -1";
