@@ -127,9 +127,12 @@ impl Hashed<'_> {
 /// Another file, which nobody may have meant to lose.
 pub fn check_place(path: &Path) -> Result<(), CheckpointError> {
     let is_file = path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() > 0);
-    let mut first = [0; MAGIC.len()];
-    let begins = || File::open(path).and_then(|mut file| file.read_exact(&mut first));
-    if is_file && (begins().is_err() || first != *MAGIC) {
+    let begins_as_one = || {
+        let mut first = [0; MAGIC.len()];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
+        read.is_ok() && first == *MAGIC
+    };
+    if is_file && !begins_as_one() {
         return Err(CheckpointError::Replaces { path: path.to_path_buf() });
     }
     Ok(())
