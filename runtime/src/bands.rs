@@ -2,11 +2,10 @@
 //! bands of the launches before that it shares cells with. The blocks of one launch therefore fill
 //! the device while the last ones of the launch before end.
 //!
-//! A run that looks at a condition sends launches behind a look before it knows the result. They do
-//! nothing once they see that a condition held ([`Argument::Unless`]). A launch that stores to
-//! memory without values may begin before the look, so that the launches of two looks overlap too.
-//! The values of a look are lost only with the second launch behind it that writes a field, and
-//! this one waits for the condition.
+//! A run that looks at a condition sends launches behind a look before it knows the result. They
+//! store nothing once they see that a condition held ([`Argument::Unless`]). A launch that would
+//! overwrite the values of the look waits for the condition. Another one may begin before it, so
+//! that the launches of two looks overlap too: what it stores is not read where the condition held.
 //!
 //! A row shares cells with rows no farther away than its reach ([`Rows`]). Bands in reach of a band
 //! wrote the cells that it reads, and read the cells that it writes. It waits for them, and they
@@ -33,7 +32,9 @@ pub struct Band<'p> {
 }
 
 /// Launches one after the other, in bands that are numbered from 0. A launch waits for those before
-/// that it shares a buffer with, unless both only read it.
+/// that it shares a buffer with, unless both only read it. Of a condition by which it may do nothing
+/// it waits for an older value: see [`Chain::look`]. A launch whose blocks wait for each other runs
+/// alone.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     /// Bands so far; a look is one.
@@ -90,8 +91,8 @@ impl Chain {
         bands
     }
 
-    /// Adds a look at the condition in a buffer, when some memory holds the values of the run;
-    /// gives the bands that it waits for. A launch behind it that stores to this memory waits for
+    /// Adds a look at the condition in a buffer; `values` are the memories that hold values of the
+    /// run then. Gives the bands that it waits for. A launch behind it that stores to this memory waits for
     /// the condition. Others wait for the condition of the look before.
     pub fn look(&mut self, buffer: BufferId, values: Vec<BufferId>) -> Vec<usize> {
         let uses = self.uses.entry(buffer).or_default();

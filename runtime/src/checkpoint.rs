@@ -92,7 +92,7 @@ pub enum CheckpointError {
         /// The fault.
         message: String,
     },
-    /// The file that a checkpoint would replace is none.
+    /// The file that would be replaced is not a checkpoint.
     #[error("{} is no checkpoint, and would be replaced; remove it or name another", path.display())]
     Replaces {
         /// The file.
@@ -124,18 +124,19 @@ impl Hashed<'_> {
 /// Checks that a checkpoint may stand at a place: there is no file, an empty one or a checkpoint.
 ///
 /// # Errors
-/// Another file, which nobody may have meant to lose.
+/// Another file, which nobody may have meant to lose, and one that can't be read.
 pub fn check_place(path: &Path) -> Result<(), CheckpointError> {
-    let is_file = path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() > 0);
-    let begins_as_one = || {
-        let mut first = [0; MAGIC.len()];
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
-        read.is_ok() && first == *MAGIC
-    };
-    if is_file && !begins_as_one() {
-        return Err(CheckpointError::Replaces { path: path.to_path_buf() });
+    if !path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() > 0) {
+        return Ok(());
     }
-    Ok(())
+    let mut first = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut first))
+        .map_err(|source| CheckpointError::Read { path: path.to_path_buf(), source })?;
+    match first == MAGIC {
+        true => Ok(()),
+        false => Err(CheckpointError::Replaces { path: path.to_path_buf() }),
+    }
 }
 
 /// Writes a checkpoint: whole or not at all, in place of an older one.
@@ -148,6 +149,7 @@ pub fn write(
     step: i64,
     values: &BTreeMap<String, Array>,
 ) -> Result<(), CheckpointError> {
+    check_place(path)?;
     let fields = values.iter().map(|(name, array)| Stored {
         name: name.clone(),
         element: array.element(),

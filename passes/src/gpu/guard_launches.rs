@@ -6,6 +6,12 @@
 //! `"unless"`. A run may therefore send launches before it knows whether the last condition holds
 //! ([`stencil_runtime::bands`]).
 //!
+//! A launch may run while the condition is computed. Warps of one block then see different values:
+//! some leave, and the others go on without them. This does no harm. What such a launch stores is
+//! never read. Barriers wait for the threads that have not left (CUDA C++ Programming Guide,
+//! compute capability 7.x). A warp loads the value once, so that shuffles have all lanes. Blocks
+//! that wait for other blocks run alone.
+//!
 //! ```text
 //! gpu.func @heat_4(%a: memref<f32>, ...) {
 //!   body
@@ -26,17 +32,18 @@
 //!
 //! A second run changes nothing.
 
+use crate::kernel::signature::Signature;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use melior::Context;
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
-use melior::ir::r#type::{FunctionType, MemRefType};
-use melior::ir::{Attribute, Module, Region};
+use melior::ir::r#type::FunctionType;
+use melior::ir::{Module, Region};
 use stencil_dialects::attribute::{self, read};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{Field, Program};
 use stencil_dialects::tiled::{self, Binding, Launch};
 
@@ -67,34 +74,37 @@ impl Pass for GuardLaunches {
         for launch in tiled::launches(module)? {
             let on_gpu = mlir::name(launch.op) == "gpu.func";
             if on_gpu && !launch.bindings.contains(&Binding::Unless(condition.name)) {
-                guard(context, &launch, condition)?;
+                guard(context, &program, &launch, condition)?;
             }
         }
         Ok(())
     }
 }
 
-/// Guards a kernel that is not guarded yet.
+/// Guards a kernel; leaves one that looks at its own condition already.
 fn guard<'c>(
     context: &'c Context,
+    program: &Program<'c>,
     launch: &Launch<'c>,
     condition: &Field<'c>,
 ) -> Result<(), Error> {
     let lacks = |what: &str| Error::internal(format!("@{} has no {what}", launch.name));
     let entry = mlir::entry(launch.op).ok_or_else(|| lacks("body"))?;
     let body = mlir::operations(entry);
-    let Some((first, (_, inner))) =
-        body.first().zip(body.split_last()).filter(|_| !is_guarded(&body))
-    else {
-        return Ok(());
+    let (Some(first), Some((_, inner))) = (body.first(), body.split_last()) else {
+        return Err(lacks("operation"));
     };
     let own = Binding::ReadWrite(condition.name);
     let value = match launch.bindings.iter().position(|binding| *binding == own) {
         Some(place) => {
-            mlir::arguments(entry).get(place).copied().ok_or_else(|| lacks("argument"))?
+            let own = mlir::arguments(entry).get(place).copied();
+            own.ok_or_else(|| lacks("argument"))?
         }
-        None => with_argument(context, launch, condition)?,
+        None => with_argument(context, program, launch, condition)?,
     };
+    if is_guarded(&body, value) {
+        return Ok(());
+    }
     let region = Region::new();
     let outside = mlir::append_block(&region, &[]);
     let builder = Builder::new(context, launch.op.location(), outside);
@@ -112,16 +122,19 @@ fn guard<'c>(
     Ok(())
 }
 
-/// Whether a body is one branch behind a load and a comparison.
-fn is_guarded(body: &[mlir::Op]) -> bool {
-    let names: Vec<_> = body.iter().map(|op| mlir::name(*op)).collect();
-    let plain = names.iter().filter(|name| **name != "arith.constant").copied();
-    plain.eq(["memref.load", "arith.cmpi", "scf.if", "gpu.return"])
+/// Whether a body is one branch behind a load of a value and its comparison.
+fn is_guarded<'c>(body: &[Op<'c>], value: Val<'c>) -> bool {
+    let plain = body.iter().filter(|op| mlir::name(**op) != "arith.constant");
+    let [load, compare, branch, end] = plain.copied().collect::<Vec<_>>()[..] else { return false };
+    let names = [load, compare, branch, end].map(|op| mlir::name(op));
+    names == ["memref.load", "arith.cmpi", "scf.if", "gpu.return"]
+        && mlir::operands(load).first().map(|loaded| mlir::key(*loaded)) == Some(mlir::key(value))
 }
 
 /// Gives a kernel the condition as its last argument.
 fn with_argument<'c>(
     context: &'c Context,
+    program: &Program<'c>,
     launch: &Launch<'c>,
     condition: &Field<'c>,
 ) -> Result<Val<'c>, Error> {
@@ -129,19 +142,18 @@ fn with_argument<'c>(
     let lacks = || Error::internal(format!("@{} has no type", launch.name));
     let entry = mlir::entry(op).ok_or_else(lacks)?;
     let builder = Builder::new(context, op.location(), entry);
-    let ty = MemRefType::new(condition.element, &[], None, None).into();
+    let unless = vec![Binding::Unless(condition.name)];
+    let unless = Signature::of_bindings(&builder, program, unless)?;
+    let (ty, own) = unless.types.first().zip(unless.attributes.first()).ok_or_else(lacks)?;
     let old = read(op, "function_type", attribute::as_type)?;
     let old = FunctionType::try_from(old).map_err(|_| lacks())?;
     let inputs = (0..old.input_count()).map(|input| old.input(input));
     let mut inputs = inputs.collect::<Result<Vec<_>, _>>().map_err(|_| lacks())?;
-    inputs.insert(place, ty);
+    inputs.insert(place, *ty);
     let function = FunctionType::new(context, &inputs, &[]);
     mlir::set_attribute(op, "function_type", TypeAttribute::new(function.into()).into());
     let mut attributes = read(op, "arg_attrs", attribute::as_array)?;
-    let mut named = tiled::binding_attributes(&builder, &Binding::Unless(condition.name));
-    named.push(("llvm.noalias", Attribute::unit(context)));
-    named.push(("llvm.readonly", Attribute::unit(context)));
-    attributes.insert(place, attribute::dictionary(context, &named));
+    attributes.insert(place, *own);
     mlir::set_attribute(op, "arg_attrs", attribute::array(context, &attributes));
-    Ok(mlir::insert_argument(entry, place, ty, op.location()))
+    Ok(mlir::insert_argument(entry, place, *ty, op.location()))
 }

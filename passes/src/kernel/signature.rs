@@ -73,14 +73,15 @@ impl<'c> Signature<'c> {
         for binding in &bindings {
             let mut named = tiled::binding_attributes(builder, binding);
             types.push(match binding {
-                Binding::Read(name)
-                | Binding::Write(name)
-                | Binding::ReadWrite(name)
-                | Binding::Unless(name) => {
+                Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name) => {
                     named.push(("llvm.noalias", Attribute::unit(context)));
-                    if matches!(binding, Binding::Read(_) | Binding::Unless(_)) {
+                    if matches!(binding, Binding::Read(_)) {
                         named.push(("llvm.readonly", Attribute::unit(context)));
                     }
+                    MemRefType::new(program.field(name)?.element, &[], None, None).into()
+                }
+                // Another kernel may store to it meanwhile.
+                Binding::Unless(name) => {
                     MemRefType::new(program.field(name)?.element, &[], None, None).into()
                 }
                 Binding::Param(_) | Binding::Row | Binding::Turn => builder.index_type(),

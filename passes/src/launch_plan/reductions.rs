@@ -4,6 +4,7 @@
 use super::values::{element, expression, number};
 use super::{blocks, heights, repeated};
 use melior::ir::operation::OperationLike;
+use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Field, Program, Role};
@@ -107,10 +108,11 @@ pub fn partials(
             });
         }
     }
+    let rotated: BTreeSet<_> = launches.iter().flat_map(rotated).flatten().collect();
+    let seconds = found.iter().filter(|buffer| rotated.contains(&buffer.name));
     let second = |buffer: &BufferDecl| BufferDecl { name: other(&buffer.name), ..buffer.clone() };
-    if launches.iter().any(|launch| !rotated(launch).is_empty()) {
-        found.extend(found.iter().map(second).collect::<Vec<_>>());
-    }
+    let seconds: Vec<_> = seconds.map(second).collect();
+    found.extend(seconds);
     Ok(found)
 }
 

@@ -32,9 +32,9 @@ pub(super) fn internal(error: impl std::fmt::Display) -> Error {
 /// has 10,000.
 const MOST_OPTIMISED: usize = 20_000;
 
-/// Instructions for which a division of integers counts. Its operands are in registers that the
-/// processor sets, and copies to them are joined by the square: 2,100 divisions among 11,000
-/// instructions took 20 s.
+/// Instructions for which a division of integers counts. Its operands lie in fixed registers. The
+/// time to join the copies to these grows with the square of their number: 2,100 divisions among
+/// 11,000 instructions took 20 s.
 const DIVISION: usize = 10;
 
 /// How far the machine code of a module is optimised.

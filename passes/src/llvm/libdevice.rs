@@ -125,7 +125,7 @@ const MOST_INLINED: usize = 40_000;
 /// The instructions of a function that is inlined in any case, such as a root or a maximum.
 const SHORT: usize = 16;
 
-/// Keeps the calls of the library's long functions where their code would be too long in all.
+/// Keeps the calls of the library's long functions where their code would be too long in total.
 pub(super) fn bound_inlining(
     llvm: &LlvmContext,
     module: &LlvmModule,

@@ -40,8 +40,9 @@ pub(super) struct Chunk {
     pub nodes: Vec<Node>,
     chain: Chain,
     launches: usize,
+    /// Looks at a condition.
     pub looks: usize,
-    /// Whether it ends with the last look.
+    /// Whether nothing comes behind the last look.
     pub ends_with_looks: bool,
     /// The last launch's step.
     step: Option<i64>,
@@ -73,9 +74,9 @@ impl Chunk {
         Ok(count)
     }
 
-    /// Adds a look at the condition in a buffer, when some memory holds the values of the run. The
-    /// chunk ends with it where it has half as many launches as another one: launches of two chunks
-    /// may be sent in vain.
+    /// Adds a look at the condition in a buffer; `values` are the memories that hold values of the
+    /// run then. The chunk ends with it where it has half the launches of a chunk without looks:
+    /// the launches of two chunks may be sent in vain.
     pub fn add_look(
         &mut self,
         look: Look,
@@ -100,6 +101,25 @@ mod tests {
     use crate::plan::tests::banded;
     use crate::plan::{self, Node, Plan};
 
+    /// A launch as the driver takes it, without the driver.
+    fn call(part: &Launch<'_>) -> Call {
+        let word = |value: &Value| match value {
+            Value::Buffer(id) => Word::of(&id.0.to_ne_bytes()),
+            Value::Number(number) => Word::of(&number.bytes()),
+        };
+        Call {
+            kernel: part.kernel.name.as_str().into(),
+            function: Handle::NONE,
+            grid: part.grid,
+            block: part.kernel.block,
+            shared: 0,
+            cooperative: part.node.cooperative,
+            cluster: part.node.cluster,
+            words: part.arguments.iter().map(word).collect(),
+            addresses: Vec::new(),
+        }
+    }
+
     /// The chunks of a run of the plan, for a device that runs `resident` blocks at a time.
     fn chunks(plan: &Plan, steps: i64, resident: u64) -> Vec<Chunk> {
         let (mut chunks, mut chunk) = (Vec::new(), Chunk::default());
@@ -108,26 +128,7 @@ mod tests {
             if chunk.ends_before(&launch, GraphSettings::default().chunk) {
                 chunks.push(std::mem::take(&mut chunk));
             }
-            let call = |part: &Launch<'_>| {
-                let word = |value: &Value| match value {
-                    Value::Buffer(id) => Word::of(&id.0.to_ne_bytes()),
-                    Value::Number(number) => Word::of(&number.bytes()),
-                };
-                let words = part.arguments.iter().map(word).collect();
-                let kernel = part.kernel.name.as_str().into();
-                Ok(Call {
-                    kernel,
-                    function: Handle::NONE,
-                    grid: part.grid,
-                    block: part.kernel.block,
-                    shared: 0,
-                    cooperative: part.node.cooperative,
-                    cluster: part.node.cluster,
-                    words,
-                    addresses: Vec::new(),
-                })
-            };
-            chunk.add(&launch, resident, call).unwrap();
+            chunk.add(&launch, resident, |part| Ok(call(part))).unwrap();
         }
         chunks.push(chunk);
         chunks
@@ -192,5 +193,35 @@ mod tests {
         let sizes: Vec<_> = found.iter().map(|chunk| chunk.launches).collect();
         assert_eq!(sizes, [66, 66, 66, 66, 36]);
         assert!(like(&found[0], &found[3]));
+    }
+
+    /// The looks and launches of the chunks of a run that takes a look after some launches.
+    fn with_looks(launches_of_a_look: usize, looks: usize) -> Vec<(usize, usize)> {
+        let (plan, mut chunk, mut found) = (banded(), Chunk::default(), Vec::new());
+        let steps = 2 * i64::try_from(launches_of_a_look * looks).unwrap();
+        let (mut all, bound) = (0, bound(400, steps));
+        for action in Launches::new(&plan, &bound).unwrap() {
+            let Action::Launch(launch) = action else { panic!("{action:?}") };
+            if chunk.ends_before(&launch, 64) {
+                found.push((chunk.looks, chunk.launches));
+                chunk = Chunk::default();
+            }
+            chunk.add(&launch, 1 << 20, |part| Ok(call(part))).unwrap();
+            all += 1;
+            if all % launches_of_a_look == 0 {
+                chunk.add_look(Look::nowhere(), (BufferId(9), Vec::new()), 64);
+            }
+        }
+        found.push((chunk.looks, chunk.launches));
+        found
+    }
+
+    #[test]
+    fn chunks_with_looks_end_with_one() {
+        assert_eq!(with_looks(1, 40), [(16, 16), (16, 16), (8, 8)]);
+        assert_eq!(with_looks(5, 20), [(7, 35), (7, 35), (6, 30)]);
+        assert_eq!(with_looks(40, 3), [(1, 40), (1, 40), (1, 40)]);
+        // Before the first look a chunk ends as one without looks does.
+        assert_eq!(with_looks(100, 2), [(0, 64), (1, 36), (0, 64), (1, 36)]);
     }
 }

@@ -13,7 +13,7 @@ use super::chunk::{Chunk, Node, Work};
 use super::clock::Event;
 use super::error::CudaError;
 use super::handle::Handle;
-use super::look::Looks;
+use super::look::{CHUNKS, Looks};
 use super::stream::Stream;
 use crate::bind::BufferId;
 use crate::launch::Launch;
@@ -30,7 +30,9 @@ const KEPT: usize = 4;
 pub struct GraphSettings {
     /// Launches of a chunk, and those up to the end of its last step come with them. Launches of
     /// two chunks do not overlap, so that a chunk should be long; a run tells how far it is, and
-    /// can be cancelled, from chunk to chunk.
+    /// can be cancelled, from chunk to chunk. A chunk with looks at a condition ends with one of
+    /// them, so that all chunks of a run are alike: it has at least half as many launches, and at
+    /// most 16 times as many.
     pub chunk: usize,
     /// Whether all launches are cut that can be, those too that do not fill the device: for tests.
     pub cut_all: bool,
@@ -55,8 +57,8 @@ pub(super) struct Graphs {
     looks: Looks,
     /// The graphs that are kept, the last one used first.
     ready: Vec<Ready>,
-    /// The ends of the last two chunks.
-    ends: [Event; 2],
+    /// The ends of the last chunks.
+    ends: [Event; CHUNKS],
 }
 
 impl Graphs {
@@ -96,8 +98,8 @@ impl Graphs {
         self.looks.note(self.sent);
     }
 
-    /// Gathers a look at the condition in a buffer, when some memory holds the values of the run;
-    /// gives its number. None where the chunk has as many as it may.
+    /// Gathers a look at the condition in a buffer; `values` are the memories that hold values of
+    /// the run then. Gives its number; none where the chunk has as many looks as it may.
     pub fn look(
         &mut self,
         (condition, buffer, bytes): (BufferId, &Buffer, usize),

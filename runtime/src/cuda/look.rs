@@ -14,18 +14,33 @@ use std::sync::Arc;
 /// be sent in vain.
 pub(super) const LOOKS: usize = 16;
 
-/// Chunks under way, of which each has slots of its own.
-const CHUNKS: usize = 2;
+/// Chunks that are under way at most. Each has slots of its own.
+pub(super) const CHUNKS: usize = 2;
 
 /// A copy of the first bytes of a buffer to a slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Look {
     from: sys::CUdeviceptr,
     bytes: usize,
-    to: Handle<u64>,
+    to: Slot,
 }
 
+/// Where the device stores what a look finds: eight bytes of the host's memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Slot(*mut u64);
+
+// SAFETY: the address alone is copied from thread to thread. Only `Slots::read` looks behind it.
+unsafe impl Send for Slot {}
+// SAFETY: as above.
+unsafe impl Sync for Slot {}
+
 impl Look {
+    /// A look at nothing, which no driver takes.
+    #[cfg(test)]
+    pub const fn nowhere() -> Self {
+        Self { from: 0, bytes: 0, to: Slot(null_mut()) }
+    }
+
     /// Adds it to a graph, behind some of its nodes. The context must be current.
     pub fn add(
         &self,
@@ -80,11 +95,20 @@ pub(super) struct Looks {
     slots: Option<Slots>,
     /// Looks that were taken.
     taken: u64,
-    /// Those that are not known yet, with the slot of each and the number of its chunk.
-    under_way: VecDeque<(u64, usize, usize)>,
+    /// Those that are not known yet.
+    under_way: VecDeque<UnderWay>,
     /// What the others found.
     found: BTreeMap<u64, [u8; 8]>,
     stream: Arc<Stream>,
+}
+
+/// A look that was sent.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    number: u64,
+    slot: usize,
+    /// The number of its chunk.
+    chunk: usize,
 }
 
 impl Looks {
@@ -105,31 +129,28 @@ impl Looks {
         self.found.clear();
     }
 
-    /// A look in a chunk, at its place among those of the chunk, with its number.
+    /// A look at some bytes in a chunk, at its place among those of the chunk, with its number.
     pub fn take(
         &mut self,
         (from, bytes): (sys::CUdeviceptr, usize),
         chunk: usize,
         place: usize,
     ) -> Result<(u64, Look), CudaError> {
-        if self.slots.is_none() {
-            self.slots = Some(Slots::new(&self.stream)?);
-        }
-        let slot = chunk % CHUNKS * LOOKS + place;
-        let to = self.slots.as_ref().map_or(Handle::NONE, |slots| slots.at(slot));
-        let number = self.taken;
+        let slots = match &mut self.slots {
+            Some(slots) => slots,
+            none => none.insert(Slots::new(&self.stream)?),
+        };
+        let (number, slot) = (self.taken, chunk % CHUNKS * LOOKS + place % LOOKS);
         self.taken += 1;
-        self.under_way.push_back((number, slot, chunk));
-        Ok((number, Look { from, bytes: bytes.min(size_of::<u64>()), to }))
+        self.under_way.push_back(UnderWay { number, slot, chunk });
+        Ok((number, Look { from, bytes: bytes.min(size_of::<u64>()), to: slots.at(slot) }))
     }
 
     /// Notes what the looks of the first `ended` chunks found. Their slots serve other chunks.
     pub fn note(&mut self, ended: usize) {
-        while let Some((number, slot, _)) =
-            self.under_way.pop_front_if(|(_, _, chunk)| *chunk < ended)
-        {
-            let value = self.slots.as_ref().map_or([0; 8], |slots| slots.read(slot));
-            self.found.insert(number, value);
+        let Some(slots) = &self.slots else { return };
+        while let Some(look) = self.under_way.pop_front_if(|look| look.chunk < ended) {
+            self.found.insert(look.number, slots.read(look.slot));
         }
     }
 
@@ -139,10 +160,10 @@ impl Looks {
     }
 }
 
-/// Memory of the host that the device stores to.
+/// The slots of all chunks that are under way.
 #[derive(Debug)]
 struct Slots {
-    first: Handle<u64>,
+    first: Slot,
     stream: Arc<Stream>,
 }
 
@@ -154,17 +175,17 @@ impl Slots {
         // SAFETY: the context is current; the driver writes one address, which `drop` frees.
         let result = unsafe { sys::cuMemAllocHost_v2(&mut first, Self::COUNT * size_of::<u64>()) };
         stream.ok("cuMemAllocHost", result)?;
-        Ok(Self { first: Handle(first.cast()), stream: Arc::clone(stream) })
+        Ok(Self { first: Slot(first.cast()), stream: Arc::clone(stream) })
     }
 
-    fn at(&self, slot: usize) -> Handle<u64> {
-        // SAFETY: the slot is one of those of the memory.
-        Handle(unsafe { self.first.0.add(slot.min(Self::COUNT - 1)) })
+    fn at(&self, slot: usize) -> Slot {
+        // SAFETY: the place is one of those of the memory.
+        Slot(unsafe { self.first.0.add(slot % Self::COUNT) })
     }
 
+    /// What the device has stored, once the look has ended.
     fn read(&self, slot: usize) -> [u8; 8] {
-        // SAFETY: the slot lives and is aligned; the device's stores to it have ended, and the
-        // compiler must not know of them.
+        // SAFETY: the slot lives and is aligned; volatile, because the device writes it.
         unsafe { self.at(slot).0.read_volatile() }.to_ne_bytes()
     }
 }

@@ -15,7 +15,10 @@
 //! | `call.rs` | a launch as the driver takes it | |
 //! | `buffer.rs` | device memory | its stream |
 //! | `clock.rs` | events, time between two | their stream |
+//! | `code.rs` | the code of a plan | its device |
+//! | `chunk.rs` | launches and looks that become a graph | |
 //! | `graph.rs` | launches sent together | their stream |
+//! | `look.rs` | copies of a condition, memory of the host for them | their stream |
 //! | `program.rs` | a plan's kernels and buffers as a target | all of these |
 //! | `recording.rs` | a run, to be sent again and again | memory of a program |
 //!

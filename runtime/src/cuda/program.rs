@@ -360,7 +360,7 @@ impl Target for Program {
         let buffer = self.buffer(condition);
         let taken = buffer.and_then(|buffer| graphs.look((condition, buffer, bytes), values));
         self.graphs = Some(graphs);
-        Ok(taken?)
+        Ok(taken.map_err(|error| self.not_sent(error))?)
     }
 
     fn found(&mut self, look: u64) -> Option<[u8; 8]> {

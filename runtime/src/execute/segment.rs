@@ -47,7 +47,15 @@ pub fn launch_segment(
         segment,
     };
     target.begin().map_err(ExecuteError::Target)?;
-    while let Some(action) = run.next(target)? {
+    loop {
+        let action = match run.next(target) {
+            Ok(Some(action)) => action,
+            Ok(None) => break,
+            Err(error) => {
+                let _ = target.abandon();
+                return Err(error);
+            }
+        };
         if control.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
             target.abandon().map_err(ExecuteError::Target)?;
             let step = match &action {
@@ -100,7 +108,7 @@ fn values(plan: &Plan) -> Vec<usize> {
 #[derive(Clone, Debug)]
 struct State<'p> {
     launches: Launches<'p>,
-    /// Launches handed to the target.
+    /// Launches handed to the target; without those behind a look that held.
     count: u64,
 }
 
@@ -116,6 +124,7 @@ struct Look<'p> {
 /// A part of a run while it goes on.
 struct Run<'p, 'b> {
     bound: &'b Bound,
+    /// The buffers that hold values, by their places in the plan.
     values: Vec<usize>,
     state: State<'p>,
     /// Looks that were taken ahead, the first one first.
@@ -181,8 +190,8 @@ impl<'p> Run<'p, '_> {
         Ok(())
     }
 
-    /// Goes through the looks that are known. Where a comparison held, what came behind it is
-    /// undone: its launches did nothing. Says whether there was one.
+    /// Goes through the looks that are known. Where a comparison held, the run goes back to it: the
+    /// launches behind it changed no value. Says whether there was one.
     fn settle(&mut self, target: &mut dyn Target) -> Result<bool, ExecuteError> {
         while let Some(look) = self.looks.front() {
             let Some(found) = target.found(look.number) else { return Ok(false) };

@@ -155,7 +155,8 @@ pub struct Until {
     /// Iterations at most; may use `steps`. A negative number is 0.
     pub most: Expr,
     /// Whether launches may be sent before the comparison before them is known: all launches of
-    /// both lists do nothing where the value is not 0, which is the comparison.
+    /// both lists store nothing where the value is not 0, which is the comparison. The last launch
+    /// of the body computes the value; nothing follows the node.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ahead: bool,
     /// The nodes of each iteration.
@@ -166,31 +167,41 @@ pub struct Until {
 }
 
 impl Until {
-    /// Checks that launches may be sent ahead, where the plan says so.
-    pub(super) fn ahead_is_possible(&self) -> Result<(), String> {
+    /// Checks that launches may be sent ahead in a schedule, where the plan says so.
+    pub(super) fn ahead_is_possible(&self, schedule: &[Node]) -> Result<(), String> {
         let compares = self.is == Relation::NotEqual && self.every == 1;
         let zero = matches!(&self.limit, Limit::Value(value) if value.to_string() == "0");
-        let guarded = |argument: &Argument| match argument {
-            Argument::Unless(name) | Argument::ReadWrite(name) => *name == self.reduction,
-            _ => false,
+        let ends = matches!(schedule.last(), Some(Node::Until(last)) if std::ptr::eq(last, self));
+        let has = |launch: &Launch, argument: fn(String) -> Argument| {
+            launch.arguments.contains(&argument(self.reduction.clone()))
         };
-        let mut all = true;
-        self.body.iter().chain(&self.otherwise).for_each(|node| {
-            node.for_each(&mut |inner| {
-                if let Node::Launch(launch) = inner {
-                    all &= launch.arguments.iter().any(guarded);
-                }
-            });
-        });
-        if !self.ahead || (compares && zero && all) {
+        let (body, otherwise) = (launches(&self.body), launches(&self.otherwise));
+        let computes = body.last().is_some_and(|launch| has(launch, Argument::ReadWrite));
+        let others = body.iter().rev().skip(1).chain(&otherwise);
+        let guarded = others.into_iter().all(|launch| has(launch, Argument::Unless));
+        if !self.ahead || (compares && zero && ends && computes && guarded) {
             return Ok(());
         }
         Err(format!(
-            "`ahead` needs `every` 1, the comparison `not_equal` with 0, and launches that have \
-             {} as `unless` or `read_write`",
-            self.reduction
+            "`ahead` needs an `until` at the end of the schedule with `every` 1 and the comparison \
+             `not_equal` with 0, whose last launch has `{name}` as `read_write`, and all others \
+             as `unless`",
+            name = self.reduction
         ))
     }
+}
+
+/// The launches of a list, in order.
+fn launches(nodes: &[Node]) -> Vec<&Launch> {
+    let mut found = Vec::new();
+    nodes.iter().for_each(|node| {
+        node.for_each(&mut |inner| {
+            if let Node::Launch(launch) = inner {
+                found.push(launch);
+            }
+        });
+    });
+    found
 }
 
 /// A relation of two numbers. With a NaN all but `not_equal` are false.

@@ -402,3 +402,49 @@ fn turns_and_their_argument_need_each_other() {
     });
     assert!(text.contains("a launch in bands has no `turns`"), "{text}");
 }
+
+/// Steps of the first kernel until a value is met, which the second one computes.
+fn ahead(change: &dyn Fn(&mut Until, &mut Vec<BufferDecl>)) -> Option<String> {
+    let mut plan = heat();
+    let met = || "met".to_owned();
+    let mut value = plan.buffers[3].clone();
+    (value.name, value.kind, value.element) = (met(), BufferKind::Reduction, Element::I32);
+    (value.extents, value.start) = (vec!["1".parse().unwrap()], Start::Zeros);
+    plan.buffers.push(value);
+    let (mut step, mut computes) = (launch(&mut plan, 0).clone(), launch(&mut plan, 1).clone());
+    step.arguments.push(Argument::Unless(met()));
+    computes.arguments.push(Argument::ReadWrite(met()));
+    let mut until = Until {
+        reduction: met(),
+        is: Relation::NotEqual,
+        limit: Limit::Value("0".parse().unwrap()),
+        every: 1,
+        text: String::new(),
+        most: "steps".parse().unwrap(),
+        ahead: true,
+        body: vec![Node::Launch(step.clone()), Node::Launch(computes)],
+        otherwise: vec![Node::Launch(step)],
+    };
+    change(&mut until, &mut plan.buffers);
+    plan.schedule = vec![Node::Until(until)];
+    plan.validate().err().map(|error| error.to_string())
+}
+
+#[test]
+fn launches_are_sent_ahead_where_all_look_at_the_value() {
+    assert_eq!(ahead(&|_, _| {}), None);
+    let needs = |change: &dyn Fn(&mut Until)| {
+        let error = ahead(&|until, _| change(until)).unwrap_or_default();
+        assert!(error.contains("`ahead` needs an `until` at the end"), "{error}");
+        assert_eq!(ahead(&|until, _| (change(until), until.ahead = false).1), None);
+    };
+    needs(&|until| until.every = 2);
+    needs(&|until| until.body.reverse());
+    needs(&|until| until.otherwise = vec![until.body[1].clone()]);
+    needs(&|until| match (&mut until.body[0], until.otherwise.clear()) {
+        (Node::Launch(launch), ()) => drop(launch.arguments.pop()),
+        (other, ()) => panic!("{other:?}"),
+    });
+    let error = ahead(&|_, buffers| buffers[4].extents = vec!["N".parse().unwrap()]);
+    assert!(error.unwrap_or_default().contains("`met` is no buffer of the kind `reduction`"));
+}

@@ -381,7 +381,7 @@ impl Plan {
             let limit = as_json(&until.limit);
             return Err(format!("the limit {limit} is no {} as `{name}` is", buffer.element));
         }
-        until.ahead_is_possible()
+        until.ahead_is_possible(&self.schedule)
     }
 
     fn choose_is_possible(&self, choose: &Choose) -> Found {

@@ -447,7 +447,8 @@ static void to_diagonals(const Call *call) { copy(call, in_diagonals, 0); }
 static void to_blocks(const Call *call) { copy(call, in_blocks, 0); }
 static const struct { const char *name; void (*run)(const Call *); } kernels[] = {
     {"smear", smear}, {"wave", wave}, {"smooth", smooth}, {"halve", halve},
-    {"smooth_unless", smooth_unless}, {"met", met}, {"in_clusters", in_clusters}, {"to_pitch", to_pitch}, {"from_pitch", from_pitch},
+    {"smooth_unless", smooth_unless}, {"met", met}, {"in_clusters", in_clusters},
+    {"to_pitch", to_pitch}, {"from_pitch", from_pitch},
     {"to_diagonals", to_diagonals}, {"to_blocks", to_blocks}};
 
 static void run(const Call *call) {
@@ -542,7 +543,8 @@ Result cuGraphAddMemcpyNode(Node **node, Graph *graph, Node **waits, size_t coun
     ENTER(graph);
     for (size_t i = 0; i < count; i++)
         if (!waits[i] || waits[i]->place >= graph->count) return INVALID_VALUE;
-    if (context != current || copy->from_kind != DEVICE || copy->to_kind != HOST) return INVALID_VALUE;
+    if (context != current) return INVALID_CONTEXT;
+    if (copy->from_kind != DEVICE || copy->to_kind != HOST) return INVALID_VALUE;
     if (copy->height != 1 || copy->depth != 1 || !copy->to) return INVALID_VALUE;
     if (!lie_within(copy->from, copy->width)) return INVALID_VALUE;
     *node = calloc(1, sizeof **node);

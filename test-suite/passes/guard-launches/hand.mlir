@@ -5,7 +5,7 @@
 
 // CHECK: gpu.func @k(%[[A:[a-z0-9]+]]: memref<f32> {tiled.binding = "read_write", tiled.name = "A"},
 // CHECK-SAME: %{{[a-z0-9]+}}: i64 {tiled.binding = "step"},
-// CHECK-SAME: %[[UNLESS:[a-z0-9]+]]: memref<i32> {llvm.noalias, llvm.readonly, tiled.binding = "unless", tiled.name = "done"})
+// CHECK-SAME: %[[UNLESS:[a-z0-9]+]]: memref<i32> {tiled.binding = "unless", tiled.name = "done"})
 // CHECK-SAME: workgroup(%[[S:[a-z0-9]+]] : memref<32xf32, #gpu.address_space<workgroup>>)
 // CHECK: memref.load %[[UNLESS]][]
 // CHECK: scf.if

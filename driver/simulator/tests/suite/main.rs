@@ -1,5 +1,6 @@
 //! Kernels on the simulator, in one program that links soon.
 
+mod ahead;
 mod bank_pad;
 mod baselines;
 mod combinations;

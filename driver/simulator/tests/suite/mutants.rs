@@ -210,40 +210,6 @@ fn errors_in_bands_are_found() {
     insta::assert_snapshot!(table.0);
 }
 
-/// Relaxation of which the run ends when the largest value is small; the values that the run takes
-/// to see that are `reduce`.
-fn relaxation(reduce: &str, limit: f32, every: u32) -> String {
-    format!(
-        "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield A : f32 on G\n\
-         reduce size : f32 = {reduce} on [0..N-1, 0..M-1]\n\
-         fn f -> A [0..N-1, 0..M-1] = 0.7*A[0,0]\n\
-         fn g -> A [1..N-2, 1..M-2] = 0.2*(A[-1,0] + A[1,0] + A[0,-1] + A[0,1])\n\
-         steps 40 until size < {limit} every {every}\n"
-    )
-}
-
-// Launches behind a look at a condition, which may run before it.
-#[test]
-fn errors_in_launches_that_are_sent_ahead_are_found() {
-    let (context, mut table) = (context(), Table::default());
-    let orders: Vec<_> = (0..24).map(Order::Bands).collect();
-    for (reduce, limit) in [("max(abs(A[0,0]))", 0.05), ("sum(abs(A[0,0]))", 60.0)] {
-        for every in [1, 3] {
-            let text = relaxation(reduce, limit, every);
-            let stream = Case::stream(&text, &[8, 32], 1);
-            for case in [stream, Case::block(&text, &[8, 16], 1), Case::naive(&text)] {
-                let subject = Subject::of_case(&context, "ahead", &case, (&[70, 73], 40), 1);
-                assert_eq!(subject.in_orders(&orders).verdict(None), "clean", "{case:?}");
-            }
-        }
-    }
-    let case = Case::stream(&relaxation("max(abs(A[0,0]))", 0.05, 1), &[8, 32], 1);
-    let ahead = Subject::of_case(&context, "ahead", &case, (&[70, 73], 40), 1);
-    // The kernels that combine partial results, and that compute the step.
-    table.add(&ahead.in_orders(&orders), &[ForgetCondition(1), ForgetCondition(3)]);
-    insta::assert_snapshot!(table.0);
-}
-
 #[test]
 fn errors_in_streams_of_planes_are_found() {
     let (context, mut table) = (context(), Table::default());
