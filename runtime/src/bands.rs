@@ -101,8 +101,9 @@ impl Chain {
         let [_, last] = self.conditions;
         self.conditions = [last, writer];
         self.values = values;
-        let cut = Cut { kernel: usize::MAX, rows: None, bands: vec![0..1] };
-        let waits = self.waits(&cut, &(0..1), &writer.into_iter().collect());
+        let whole = Range { start: 0, end: 1 };
+        let cut = Cut { kernel: usize::MAX, rows: None, bands: vec![whole.clone()] };
+        let waits = self.waits(&cut, &whole, &writer.into_iter().collect());
         self.place(cut);
         waits
     }
