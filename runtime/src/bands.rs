@@ -32,9 +32,9 @@ pub struct Band<'p> {
 }
 
 /// Launches one after the other, in bands that are numbered from 0. A launch waits for those before
-/// that it shares a buffer with, unless both only read it. Of a condition by which it may do nothing
-/// it waits for an older value: see [`Chain::look`]. A launch whose blocks wait for each other runs
-/// alone.
+/// that it shares a buffer with, unless both only read it. Of a condition by which it may do
+/// nothing it waits for an older value: see [`Chain::look`]. A launch whose blocks wait for each
+/// other runs alone.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     /// Bands so far; a look is one.
@@ -92,8 +92,8 @@ impl Chain {
     }
 
     /// Adds a look at the condition in a buffer; `values` are the memories that hold values of the
-    /// run then. Gives the bands that it waits for. A launch behind it that stores to this memory waits for
-    /// the condition. Others wait for the condition of the look before.
+    /// run then. Gives the bands that it waits for. A launch behind it that stores to this memory
+    /// waits for the condition. Others wait for the condition of the look before.
     pub fn look(&mut self, buffer: BufferId, values: Vec<BufferId>) -> Vec<usize> {
         let uses = self.uses.entry(buffer).or_default();
         let writer = uses.writer;

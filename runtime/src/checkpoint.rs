@@ -93,7 +93,7 @@ pub enum CheckpointError {
         message: String,
     },
     /// The file that would be replaced is not a checkpoint.
-    #[error("{} is no checkpoint, and would be replaced; remove it or name another", path.display())]
+    #[error("{} is no checkpoint, and would be replaced; name another file", path.display())]
     Replaces {
         /// The file.
         path: PathBuf,

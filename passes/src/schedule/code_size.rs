@@ -245,8 +245,8 @@ fn cost(op: &Op, mut regions: i64) -> i64 {
 }
 
 /// Instructions of an operation. A function of libdevice counts those of its PTX where it is
-/// inlined, for f32 or f64, whichever has more, in a kernel of twenty calls. A power of f64 counts by its
-/// time inlined: 400 of them in a kernel take 2 s, and 800 take 9 s.
+/// inlined, for f32 or f64, whichever has more, in a kernel of twenty calls. A power of f64 counts
+/// by its time inlined: 400 of them in a kernel take 2 s, and 800 take 9 s.
 fn instructions(op: &Op) -> i64 {
     let wide = || mlir::results(*op).first().and_then(|value| mlir::bit_width(value.r#type()));
     match mlir::name(*op) {

@@ -1,5 +1,8 @@
 //! How many values the affine operations in IR text are made from.
 //!
+//! A statement reaches from the name of its result, or of an operation without results, to the next
+//! one. Text in which these can't be told apart counts as one statement, which is never too little.
+//!
 //! MLIR's verifier asks of each operand of an affine operation whether it may stand in a bound. It
 //! goes through `affine.apply` and through operations on `index`, once for each use of a result: a
 //! chain in which each uses the one before twice takes time that doubles with each line.
@@ -20,6 +23,7 @@ pub struct Applies<'t> {
     last: &'t str,
     /// A value that is an operand unless `=` follows, and whether it counts a loop.
     value: Option<(&'t str, bool)>,
+    name: Name,
     all: usize,
 }
 
@@ -35,9 +39,58 @@ struct Statement<'t> {
     affine: bool,
 }
 
+/// The name of an operation without results, such as `memref.store`, as far as it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Name {
+    #[default]
+    Nothing,
+    Dialect(Kinds),
+    /// The dialect's and a point.
+    Point(Kinds),
+    /// All. It is one if an operand or a bracket of operands follows.
+    Whole(Kinds),
+}
+
+/// Whether the statement before a name has an affine operation, and whether the name is one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kinds {
+    before: bool,
+    affine: bool,
+}
+
+impl Name {
+    fn next(self, token: &Token<'_>, last: &str, before: bool) -> Self {
+        let is_word = token.kind == Kind::Word && token.text.starts_with(char::is_alphabetic);
+        match self {
+            Self::Dialect(kinds) if token.text == "." => Self::Point(kinds),
+            Self::Point(kinds) if is_word => Self::Whole(kinds),
+            _ if last == "=" => Self::Nothing,
+            _ if is_word => Self::Dialect(Kinds { before, affine: is_affine(token) }),
+            _ if token.kind == Kind::Text => {
+                Self::Whole(Kinds { before, affine: is_affine(token) })
+            }
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// Whether a token begins the name of an affine operation. A name in quotes may hide its letters.
+fn is_affine(token: &Token<'_>) -> bool {
+    let hidden = || token.text.starts_with("\"affine.") || token.text.contains('\\');
+    token.text == "affine" || token.kind == Kind::Text && hidden()
+}
+
 impl<'t> Applies<'t> {
     /// Takes a token.
     pub fn next(&mut self, token: &Token<'t>) -> Result<(), String> {
+        if let Name::Whole(Kinds { before, affine }) = self.name
+            && (token.kind == Kind::Value || token.text == "(")
+        {
+            self.open.affine = before;
+            self.end()?;
+            self.open.affine = affine;
+        }
+        self.name = self.name.next(token, self.last, self.open.affine);
         // A number of results may stand before the sign: `%a:1 = ...`.
         let counts = token.text == ":"
             || self.last == ":" && token.text.starts_with(|c: char| c.is_ascii_digit());
@@ -58,10 +111,7 @@ impl<'t> Applies<'t> {
             }
             _ => {}
         }
-        // A name in quotes may hide its letters.
-        let quoted = token.kind == Kind::Text
-            && (token.text.starts_with("\"affine.") || token.text.contains('\\'));
-        if quoted || token.text == "affine" {
+        if is_affine(token) {
             self.open.affine = true;
             self.open.open |= self.last == "=";
         }
@@ -149,5 +199,26 @@ mod tests {
         // Names that begin alike are different values.
         let alike = |n| format!("%a.{} = affine.apply #m(%a.x, %a.x)\n", n + 1);
         assert_eq!(chain(alike, 10_000), None);
+    }
+
+    /// A store is a statement of its own: what it is made from is not what the value before is.
+    #[test]
+    fn operations_without_results_do_not_add_to_the_value_before() {
+        let lines: [&dyn Fn(usize, usize) -> String; 3] = [
+            &|of, to| {
+                format!(
+                    "%{to} = affine.apply #m(%{of})\nmemref.store %v, %s[%{of}, %{to}] : index\n"
+                )
+            },
+            &|of, to| {
+                format!("%{to} = affine.apply #m(%{of})\naffine.store %v, %s[%{of}, %{to}]\n")
+            },
+            &|of, to| {
+                format!("%{to} = \"affine.apply\"(%{of})\n\"memref.store\"(%v, %{of}, %{to})\n")
+            },
+        ];
+        for line in lines {
+            assert_eq!(chain(|n| line(n, n + 1), 100), None, "{}", line(0, 1));
+        }
     }
 }
