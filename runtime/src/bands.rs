@@ -32,9 +32,9 @@ pub struct Band<'p> {
 }
 
 /// Launches one after the other, in bands that are numbered from 0. A launch waits for those before
-/// that it shares a buffer with, unless both only read it. Of a condition by which it may do
-/// nothing it waits for an older value: see [`Chain::look`]. A launch whose blocks wait for each
-/// other runs alone.
+/// that it shares a buffer with, unless both only read it. For the condition by which it may do
+/// nothing, [`Chain::look`] says what it waits for. A launch whose blocks wait for each other runs
+/// alone.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     /// Bands so far; a look is one.
@@ -44,7 +44,7 @@ pub struct Chain {
     uses: BTreeMap<BufferId, Uses>,
     /// The last launch whose blocks wait for each other. It runs alone.
     fence: Option<usize>,
-    /// What wrote the condition of the look before the last one, and of the last one.
+    /// The writers of the condition at the last two looks, the older one first.
     conditions: [Option<usize>; 2],
     /// The memory that held values at the last look.
     values: Vec<BufferId>,
@@ -120,14 +120,12 @@ impl Chain {
         if launch.node.cooperative {
             return (self.fence.unwrap_or(0)..self.placed.len()).collect();
         }
-        let stores = |memory: &BufferId| {
-            used(launch).any(|(argument, buffer)| argument.written().is_some() && buffer == *memory)
-        };
+        let mut stored = used(launch).filter(|(argument, _)| argument.written().is_some());
+        let ends_values = stored.any(|(_, buffer)| self.values.contains(&buffer));
         let mut earlier: BTreeSet<usize> = self.fence.into_iter().collect();
         for (argument, buffer) in used(launch) {
             if matches!(argument, Argument::Unless(_)) {
                 let [before, last] = self.conditions;
-                let ends_values = self.values.iter().any(stores);
                 earlier.extend(if ends_values { last } else { before });
             } else if let Some(uses) = self.uses.get(&buffer) {
                 earlier.extend(uses.before(argument.written().is_some()));

@@ -32,6 +32,7 @@ pub use schedule::{
     Alternative, Argument, Bands, Choose, Exchange, Launch, Limit, Node, Relation, Repeat,
     Snapshot, Until,
 };
+pub(crate) use schedule::{launches, nodes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -377,17 +378,12 @@ impl Plan {
 
     /// All nodes of the schedule, those inside others too, in the order of the file.
     pub fn nodes(&self) -> Vec<&Node> {
-        let mut found = Vec::new();
-        self.schedule.iter().for_each(|node| node.for_each(&mut |inner| found.push(inner)));
-        found
+        nodes(&self.schedule)
     }
 
     /// All launches of the schedule, in the order of the file.
     pub fn launches(&self) -> impl Iterator<Item = &Launch> {
-        self.nodes().into_iter().filter_map(|node| match node {
-            Node::Launch(launch) => Some(launch),
-            _ => None,
-        })
+        launches(&self.schedule)
     }
 
     /// How many arguments a kernel is launched with; all its launches agree.

@@ -146,18 +146,16 @@ fn verify_arguments(program: &Program, launch: &Launch) -> Result<(), Error> {
 fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> {
     let integer = |bits: &str| ty.to_string() == bits;
     Ok(match binding {
-        Binding::Read(field) | Binding::Write(field) | Binding::ReadWrite(field) => {
-            let element = program.field(field)?.element;
-            MemRefType::try_from(ty).is_ok_and(|memref| memref.element() == element)
-        }
-        Binding::Partials(field) => {
-            let element = program.field(field)?.element;
-            MemRefType::try_from(ty).is_ok_and(|memref| memref.element() == element)
-        }
-        Binding::Unless(name) => {
+        Binding::Read(name)
+        | Binding::Write(name)
+        | Binding::ReadWrite(name)
+        | Binding::Partials(name)
+        | Binding::Unless(name) => {
             let field = program.field(name)?;
+            let is_condition = field.role == Role::Condition;
             let fits = |memref: MemRefType| memref.element() == field.element;
-            field.role == Role::Condition && MemRefType::try_from(ty).is_ok_and(fits)
+            (is_condition || !matches!(binding, Binding::Unless(_)))
+                && MemRefType::try_from(ty).is_ok_and(fits)
         }
         Binding::Param(name) => program.params.contains(name) && integer("index"),
         Binding::Scalar(name) => {

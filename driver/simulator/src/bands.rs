@@ -25,7 +25,7 @@ pub struct Overlapping<'p> {
     bands: Vec<Band<'p>>,
     /// Looks so far.
     looks: u64,
-    /// What looks found.
+    /// The values that looks found, until they are asked for.
     found: BTreeMap<u64, [u8; 8]>,
 }
 
@@ -35,7 +35,7 @@ struct Band<'p> {
     waits: Vec<usize>,
 }
 
-/// What the device does.
+/// A launch of a band, or a look at a condition.
 enum Work<'p> {
     Launch(Part<'p>),
     /// A look at so many bytes of a buffer.

@@ -7,8 +7,8 @@
 //! ([`stencil_runtime::bands`]).
 //!
 //! A launch may run while the condition is computed. Warps of one block then see different values:
-//! some leave, and the others go on without them. This does no harm. What such a launch stores is
-//! never read. Barriers wait for the threads that have not left (CUDA C++ Programming Guide,
+//! some leave, and the others go on without them. This does no harm. Nothing reads what such a
+//! launch stores. Barriers wait for the threads that have not left (CUDA C++ Programming Guide,
 //! compute capability 7.x). A warp loads the value once, so that shuffles have all lanes. Blocks
 //! that wait for other blocks run alone.
 //!

@@ -73,15 +73,18 @@ impl<'c> Signature<'c> {
         for binding in &bindings {
             let mut named = tiled::binding_attributes(builder, binding);
             types.push(match binding {
-                Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name) => {
-                    named.push(("llvm.noalias", Attribute::unit(context)));
+                Binding::Read(name)
+                | Binding::Write(name)
+                | Binding::ReadWrite(name)
+                | Binding::Partials(name)
+                | Binding::Unless(name) => {
+                    // Another kernel may store to a condition meanwhile.
+                    if !matches!(binding, Binding::Unless(_)) {
+                        named.push(("llvm.noalias", Attribute::unit(context)));
+                    }
                     if matches!(binding, Binding::Read(_)) {
                         named.push(("llvm.readonly", Attribute::unit(context)));
                     }
-                    MemRefType::new(program.field(name)?.element, &[], None, None).into()
-                }
-                // Another kernel may store to it meanwhile.
-                Binding::Unless(name) => {
                     MemRefType::new(program.field(name)?.element, &[], None, None).into()
                 }
                 Binding::Param(_) | Binding::Row | Binding::Turn => builder.index_type(),
@@ -89,10 +92,6 @@ impl<'c> Signature<'c> {
                 Binding::Flags => {
                     named.push(("llvm.noalias", Attribute::unit(context)));
                     MemRefType::new(builder.integer_type(32), &[], None, None).into()
-                }
-                Binding::Partials(name) => {
-                    named.push(("llvm.noalias", Attribute::unit(context)));
-                    MemRefType::new(program.field(name)?.element, &[], None, None).into()
                 }
                 Binding::Scalar(name) => scalar_type(program, name)?,
                 Binding::Step => builder.integer_type(64),

@@ -286,9 +286,9 @@ fn flags_name(launch: &Launch) -> String {
     format!("flags of {}", launch.name)
 }
 
-/// The name of the buffer for a field's next value.
-fn next(field: &str) -> String {
-    format!("{field}'")
+/// The name of the buffer that rotates with another one.
+fn next(buffer: &str) -> String {
+    format!("{buffer}'")
 }
 
 fn kernel(launch: &Launch) -> Result<Kernel, Error> {

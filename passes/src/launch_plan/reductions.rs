@@ -2,7 +2,7 @@
 //! the loop that ends where a condition holds.
 
 use super::values::{element, expression, number};
-use super::{blocks, heights, repeated};
+use super::{blocks, heights, next, repeated};
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
@@ -55,7 +55,7 @@ pub fn rotated(launch: &Launch) -> Vec<Vec<String>> {
     let combined = launch.bindings.iter().filter_map(|binding| match binding {
         Binding::Partials(field) if launch.bindings.contains(&Binding::ReadWrite(field)) => {
             let name = partials_name(field);
-            Some(vec![other(&name), name])
+            Some(vec![next(&name), name])
         }
         _ => None,
     });
@@ -65,11 +65,6 @@ pub fn rotated(launch: &Launch) -> Vec<Vec<String>> {
 /// Whether the kernel does nothing once the run's condition holds.
 fn is_guarded(launch: &Launch) -> bool {
     launch.bindings.iter().any(|binding| matches!(binding, Binding::Unless(_)))
-}
-
-/// The name of the second buffer of partial results.
-fn other(name: &str) -> String {
-    format!("{name}'")
 }
 
 /// The buffers of partial results. Kernels over the points of one reduction share a buffer: one
@@ -110,7 +105,7 @@ pub fn partials(
     }
     let rotated: BTreeSet<_> = launches.iter().flat_map(rotated).flatten().collect();
     let seconds = found.iter().filter(|buffer| rotated.contains(&buffer.name));
-    let second = |buffer: &BufferDecl| BufferDecl { name: other(&buffer.name), ..buffer.clone() };
+    let second = |buffer: &BufferDecl| BufferDecl { name: next(&buffer.name), ..buffer.clone() };
     let seconds: Vec<_> = seconds.map(second).collect();
     found.extend(seconds);
     Ok(found)

@@ -157,7 +157,6 @@ impl Emission<'_> {
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let library =
             libdevice::resolve(&llvm, &module, &machine, (self.arithmetic, self.libdevice))?;
-        libdevice::bound_inlining(&llvm, &module, &machine, &library)?;
         if !self.arch.prefetches {
             drop_prefetches(&module);
         }

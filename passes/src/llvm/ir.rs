@@ -5,7 +5,7 @@ use inkwell::context::Context as LlvmContext;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::targets::TargetMachine;
-use inkwell::values::InstructionOpcode;
+use inkwell::values::{FunctionValue, InstructionOpcode, InstructionValue};
 use melior::ir::Module;
 use std::ffi::CString;
 use stencil_dialects::error::Error;
@@ -41,12 +41,17 @@ const DIVISION: usize = 10;
 pub(super) fn level(module: &LlvmModule<'_>) -> OptimizationLevel {
     let mut functions = module.get_functions();
     let has_long = functions.any(|function| {
-        let instructions =
-            function.get_basic_block_iter().flat_map(|block| block.get_instructions());
-        instructions.map(|instruction| weight(instruction.get_opcode())).sum::<usize>()
-            > MOST_OPTIMISED
+        let weights = instructions(function).map(|instruction| weight(instruction.get_opcode()));
+        weights.sum::<usize>() > MOST_OPTIMISED
     });
     if has_long { OptimizationLevel::None } else { OptimizationLevel::Aggressive }
+}
+
+/// The instructions of a function.
+pub(super) fn instructions(
+    function: FunctionValue<'_>,
+) -> impl Iterator<Item = InstructionValue<'_>> {
+    function.get_basic_block_iter().flat_map(|block| block.get_instructions())
 }
 
 fn weight(opcode: InstructionOpcode) -> usize {

@@ -1,6 +1,6 @@
 //! The bodies of math functions for NVIDIA's GPUs: exact ones of our own, the others of libdevice.
 
-use super::ir::{EXACT_MATH, internal, link, parse};
+use super::ir::{EXACT_MATH, instructions, internal, link, parse};
 use crate::target::Arithmetic;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context as LlvmContext;
@@ -84,7 +84,8 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
 }
 
 /// Gives every called math function a body: exact ones from our own text, the others from
-/// libdevice. The result is the names of what was linked.
+/// libdevice. Long ones stay functions where there are many calls. The result is the names of what
+/// was linked.
 pub(super) fn resolve<'l>(
     llvm: &'l LlvmContext,
     module: &LlvmModule<'l>,
@@ -115,6 +116,7 @@ pub(super) fn resolve<'l>(
     if let Some(missing) = unresolved(module).first() {
         return Err(Error::user(format!("nothing defines the function {missing}")));
     }
+    bound_inlining(llvm, module, machine, &names)?;
     Ok(names)
 }
 
@@ -126,7 +128,7 @@ const MOST_INLINED: usize = 40_000;
 const SHORT: usize = 16;
 
 /// Keeps the calls of the library's long functions where their code would be too long in total.
-pub(super) fn bound_inlining(
+fn bound_inlining(
     llvm: &LlvmContext,
     module: &LlvmModule,
     machine: &TargetMachine,
@@ -136,7 +138,8 @@ pub(super) fn bound_inlining(
     let names = library.iter().filter_map(|name| name.to_str().ok());
     let functions = names.filter_map(|name| module.get_function(name));
     let long: Vec<_> = functions.filter(|function| size(*function) > SHORT).collect();
-    let inlined: usize = long.iter().map(|function| size(*function) * calls(*function)).sum();
+    let inlined = long.iter().map(|function| size(*function) * calls(*function));
+    let inlined: usize = inlined.sum();
     if inlined <= MOST_INLINED {
         return Ok(());
     }
@@ -149,9 +152,8 @@ pub(super) fn bound_inlining(
     Ok(())
 }
 
-/// Instructions of a function.
 fn size(function: FunctionValue) -> usize {
-    function.get_basic_block_iter().map(|block| block.get_instructions().count()).sum()
+    instructions(function).count()
 }
 
 /// Places at which a function is called.

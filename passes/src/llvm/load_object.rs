@@ -154,16 +154,16 @@ extern "C" fn erf(x: f64) -> f64 {
     libm::erf(x)
 }
 
+extern "C" fn erff(x: f32) -> f32 {
+    libm::erff(x)
+}
+
 extern "C" fn cbrt(x: f64) -> f64 {
     x.cbrt()
 }
 
 extern "C" fn cbrtf(x: f32) -> f32 {
     x.cbrt()
-}
-
-extern "C" fn erff(x: f32) -> f32 {
-    libm::erff(x)
 }
 
 /// A number of 16 bits as a caller expects it: in the lowest bits of a vector register.

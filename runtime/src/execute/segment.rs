@@ -33,10 +33,10 @@ pub fn launch_segment(
     inputs: &Inputs,
     target: &mut dyn Target,
     control: &mut Control<'_>,
-    segment: Segment,
+    mut segment: Segment,
 ) -> Result<Launched, ExecuteError> {
     let mut launches = Launches::new(plan, bound)?;
-    if let Some(current) = segment.current.clone() {
+    if let Some(current) = segment.current.take() {
         launches = launches.from(current);
     }
     let mut run = Run {
@@ -193,13 +193,12 @@ impl<'p> Run<'p, '_> {
     /// Goes through the looks that are known. Where a comparison held, the run goes back to it: the
     /// launches behind it changed no value. Says whether there was one.
     fn settle(&mut self, target: &mut dyn Target) -> Result<bool, ExecuteError> {
-        while let Some(look) = self.looks.front() {
-            let Some(found) = target.found(look.number) else { return Ok(false) };
+        while let Some(found) = self.looks.front().and_then(|look| target.found(look.number))
+            && let Some(look) = self.looks.pop_front()
+        {
             let mut cell = Array::zeros(look.compare.limit.element(), &[1])?;
             cell.bytes_mut().iter_mut().zip(found).for_each(|(to, from)| *to = from);
-            let held = holds(&look.compare, &cell);
-            let Some(look) = self.looks.pop_front() else { return Ok(false) };
-            if held {
+            if holds(&look.compare, &cell) {
                 target.drop_ahead().map_err(ExecuteError::Target)?;
                 self.looks.clear();
                 self.state = look.state;

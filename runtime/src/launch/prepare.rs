@@ -128,17 +128,11 @@ fn total(body: &[Prepared<'_>], of: &impl Fn(&Prepared<'_>) -> i128) -> i128 {
 /// launches of one node, and nothing else writes a buffer that they use. The next one may use
 /// another buffer in place of one that rotates.
 fn overlaps(nodes: &[Node]) -> bool {
-    let mut launches = Vec::new();
-    let mut plain = true;
-    nodes.iter().for_each(|node| {
-        node.for_each(&mut |inner| match inner {
-            Node::Launch(launch) => launches.push(launch),
-            Node::Repeat(_) | Node::Choose(_) => {}
-            Node::Until(_) | Node::Exchange(_) | Node::Snapshot(_) => plain = false,
-        });
-    });
+    let ends =
+        |node: &&Node| matches!(node, Node::Until(_) | Node::Exchange(_) | Node::Snapshot(_));
+    let plain = !plan::nodes(nodes).iter().any(ends);
     let (cut, others): (Vec<_>, Vec<_>) =
-        launches.into_iter().partition(|launch: &&plan::Launch| launch.bands.is_some());
+        plan::launches(nodes).partition(|launch| launch.bands.is_some());
     let [cut] = cut.as_slice() else { return false };
     let uses = |argument: &Argument, name: &str| {
         argument.buffer() == Some(name) && !matches!(argument, Argument::Unless(_))

@@ -175,10 +175,13 @@ impl Until {
         let has = |launch: &Launch, argument: fn(String) -> Argument| {
             launch.arguments.contains(&argument(self.reduction.clone()))
         };
-        let (body, otherwise) = (launches(&self.body), launches(&self.otherwise));
-        let computes = body.last().is_some_and(|launch| has(launch, Argument::ReadWrite));
-        let others = body.iter().rev().skip(1).chain(&otherwise);
-        let guarded = others.into_iter().all(|launch| has(launch, Argument::Unless));
+        let body: Vec<_> = launches(&self.body).collect();
+        let (computes, others) = match body.split_last() {
+            Some((last, others)) => (has(last, Argument::ReadWrite), others),
+            None => (false, [].as_slice()),
+        };
+        let mut others = others.iter().copied().chain(launches(&self.otherwise));
+        let guarded = others.all(|launch| has(launch, Argument::Unless));
         if !self.ahead || (compares && zero && ends && computes && guarded) {
             return Ok(());
         }
@@ -191,17 +194,19 @@ impl Until {
     }
 }
 
-/// The launches of a list, in order.
-fn launches(nodes: &[Node]) -> Vec<&Launch> {
+/// All nodes of a list, those inside others too, in the order of the file.
+pub fn nodes(list: &[Node]) -> Vec<&Node> {
     let mut found = Vec::new();
-    nodes.iter().for_each(|node| {
-        node.for_each(&mut |inner| {
-            if let Node::Launch(launch) = inner {
-                found.push(launch);
-            }
-        });
-    });
+    list.iter().for_each(|node| node.for_each(&mut |inner| found.push(inner)));
     found
+}
+
+/// All launches of a list, in the order of the file.
+pub fn launches(list: &[Node]) -> impl Iterator<Item = &Launch> {
+    nodes(list).into_iter().filter_map(|node| match node {
+        Node::Launch(launch) => Some(launch),
+        _ => None,
+    })
 }
 
 /// A relation of two numbers. With a NaN all but `not_equal` are false.

@@ -317,11 +317,8 @@ impl Plan {
                     buffer.name, buffer.device, launch.device
                 ));
             }
-            if matches!(argument, Argument::Unless(_)) && !is_value(buffer) {
-                return Err(format!(
-                    "`{}` is no buffer of the kind `reduction` with one cell",
-                    buffer.name
-                ));
+            if matches!(argument, Argument::Unless(_)) {
+                self.value(&buffer.name)?;
             }
             let writes = argument.written().is_some();
             if written.insert(&buffer.name, writes).is_some_and(|before| before || writes) {
@@ -361,12 +358,20 @@ impl Plan {
         Ok(())
     }
 
+    /// The buffer of a reduction's one value.
+    fn value(&self, name: &str) -> Result<&BufferDecl, String> {
+        let one = |extent: &Expr| extent.as_int() == Some(1);
+        let is_value = |buffer: &&BufferDecl| {
+            buffer.kind == BufferKind::Reduction && buffer.extents.iter().all(one)
+        };
+        let wrong = || format!("`{name}` is no buffer of the kind `reduction` with one cell");
+        self.buffer(name).filter(is_value).ok_or_else(wrong)
+    }
+
     fn until_is_possible(&self, until: &Until) -> Found {
         self.known_sizes(&until.most, "the most iterations", true)?;
         let name = &until.reduction;
-        let Some(buffer) = self.buffer(name).filter(|buffer| is_value(buffer)) else {
-            return Err(format!("`{name}` is no buffer of the kind `reduction` with one cell"));
-        };
+        let buffer = self.value(name)?;
         if until.every == 0 {
             return Err("`every` is 0; the value is compared after one turn at least".to_string());
         }
@@ -423,12 +428,6 @@ impl Plan {
             None => Ok(()),
         }
     }
-}
-
-/// Whether a buffer has the one value of a reduction.
-fn is_value(buffer: &BufferDecl) -> bool {
-    let one = |extent: &Expr| extent.as_int() == Some(1);
-    buffer.kind == BufferKind::Reduction && buffer.extents.iter().all(one)
 }
 
 fn kernel_is_possible(kernel: &Kernel) -> Found {
