@@ -354,7 +354,13 @@ fn values(declared: &Plan, outcome: &Outcome, begin: i64) -> String {
         let steps = begin + outcome.steps;
         told += &match met {
             true => format!("stopped after {steps} steps: {condition}\n"),
-            false => format!("took all {steps} steps; this never held: {condition}\n"),
+            false if begin == 0 => {
+                format!("took all {steps} steps; this never held: {condition}\n")
+            }
+            false => format!(
+                "took all {} steps, up to step {steps}; this never held: {condition}\n",
+                outcome.steps
+            ),
         };
     }
     let reductions = declared.fields.iter().filter(|field| field.role == Role::Reduction);

@@ -23,13 +23,32 @@ enum Kind {
 
 impl Kind {
     fn of(path: &Path) -> Self {
-        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
-        match extension.as_ref().and_then(|extension| extension.to_str()) {
+        match extension(path).as_deref() {
             Some("png") => Self::Picture,
             Some("gif") => Self::Animation,
             _ => Self::Cells,
         }
     }
+
+    /// Refuses a name that promises another format.
+    fn check(path: &Path) -> Result<(), Failure> {
+        let other = extension(path).filter(|extension| {
+            extension.starts_with(|letter: char| letter.is_ascii_alphabetic())
+                && !["npy", "png", "gif"].contains(&extension.as_str())
+        });
+        other.map_or(Ok(()), |extension| {
+            Err(Failure::user(format!(
+                "{}: `.{extension}` is no format of results; write .npy for cells, .png for a \
+                 picture, .gif for an animation",
+                path.display()
+            )))
+        })
+    }
+}
+
+/// The end of a file's name, in small letters.
+fn extension(path: &Path) -> Option<String> {
+    Some(path.extension()?.to_str()?.to_ascii_lowercase())
 }
 
 /// What the command line asks for.
@@ -183,6 +202,7 @@ impl<'a> Results<'a> {
         read: Vec<PathBuf>,
     ) -> Result<Self, Failure> {
         let user = |text: String| Err(Failure::user(text));
+        paths.values().try_for_each(|path| Kind::check(path))?;
         let drawn = |path: &Path| Kind::of(path) != Kind::Cells;
         for field in &records(&declared.fields) {
             let Some(path) = paths.get(field.name).filter(|path| drawn(path)) else { continue };

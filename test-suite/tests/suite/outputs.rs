@@ -146,6 +146,20 @@ fn pictures_on_a_full_disk_are_refused_with_a_remedy() {
     }
 }
 
+/// A name that promises a format that no result has.
+#[test]
+fn results_of_other_formats_are_refused() {
+    let run = "stencilc run heat2d.stencil --target reference --size N=20 --size M=20 --steps 1 \
+               --in A=random:1 --in K=zeros --out";
+    let outcome = scratch().shell(&format!("{run} A=A.jpg"));
+    assert_eq!((outcome.code, outcome.new_files.len()), (Some(1), 0), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("A.jpg: `.jpg` is no format of results"), "{}", outcome.stderr);
+    for file in ["A", "A.NPY", "A.5", "A.Png"] {
+        let outcome = scratch().shell(&format!("{run} A={file}"));
+        assert_eq!((outcome.code, outcome.new_files.len()), (Some(0), 1), "{}", outcome.stderr);
+    }
+}
+
 /// Names that differ, of folders that do not.
 #[test]
 fn a_snapshot_does_not_replace_one_of_another_step() {

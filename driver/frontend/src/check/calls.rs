@@ -14,6 +14,39 @@ use crate::source::Span;
 use stencil_runtime::array::Element;
 
 impl Checker<'_> {
+    /// Reports `A[i-1, j]`, where every offset counts from the coordinate of its dimension.
+    fn counts_from_coordinates(&mut self, name: &Name, offsets: &[ast::Expr]) -> bool {
+        let from = |expr: &ast::Expr, coordinate: &Option<Name>| {
+            let is_own = |expr: &ast::Expr| {
+                let known = coordinate.as_ref().map(|known| known.node.as_str());
+                matches!(&expr.node, ast::ExprKind::Name(name) if Some(name.as_str()) == known)
+            };
+            match &expr.node {
+                ast::ExprKind::Binary(op, left, right) if is_own(left) => {
+                    let ast::ExprKind::Int(by) = right.node else { return None };
+                    match op.node {
+                        ast::BinaryOp::Add => Some(by.to_string()),
+                        ast::BinaryOp::Sub => Some(format!("-{by}")),
+                        _ => None,
+                    }
+                }
+                _ => is_own(expr).then(|| "0".to_owned()),
+            }
+        };
+        let counted =
+            offsets.iter().zip(&self.scope.coordinates).map(|(expr, own)| from(expr, own));
+        let Some(meant) = counted.collect::<Option<Vec<_>>>() else { return false };
+        let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return false };
+        if meant.len() != offsets.len() {
+            return false;
+        }
+        let span = first.span.to(last.span);
+        let message = format!("the offsets of `{}` count from the present point", name.node);
+        let error = Diagnostic::error(message, span, "");
+        self.report(error.help(format!("write `{}[{}]`", name.node, meant.join(", "))));
+        true
+    }
+
     /// `A[o, o]` and `A'[o, o]`
     pub(super) fn access(
         &mut self,
@@ -22,6 +55,9 @@ impl Checker<'_> {
         offsets: &[ast::Expr],
         span: Span,
     ) -> Option<Tree> {
+        if self.counts_from_coordinates(name, offsets) {
+            return None;
+        }
         let offset: Option<Vec<i64>> = {
             let each: Vec<_> = offsets.iter().map(|expr| self.constant(expr, OFFSET)).collect();
             each.into_iter().collect()

@@ -20,7 +20,7 @@ impl Checker<'_> {
         let value = match (self.defines.get(name.as_str()), value) {
             (Some(given), _) => Some(*given),
             (None, None) => None,
-            (None, Some(expr)) => match self.constant(expr, "the value of a param") {
+            (None, Some(expr)) => match self.constant(expr, super::PARAM) {
                 Some(value) => Some(value),
                 None => {
                     self.sound = false;
@@ -215,12 +215,13 @@ impl Checker<'_> {
             return;
         }
         let meant = match name {
-            "float" | "single" | "real" => Some("f32"),
-            "double" => Some("f64"),
-            "int" => Some("i32"),
+            "float" | "single" | "real" | "float32" => Some("f32"),
+            "double" | "float64" => Some("f64"),
+            "half" | "float16" => Some("f16"),
+            "int" | "int32" => Some("i32"),
             "byte" | "uchar" | "uint8" => Some("u8"),
             "bfloat16" | "bfloat" => Some("bf16"),
-            "long" => Some("i64"),
+            "long" | "int64" => Some("i64"),
             "boolean" | "bit" | "logical" => Some("bool"),
             _ => {
                 let known = Element::ALL.map(Element::name).into_iter();

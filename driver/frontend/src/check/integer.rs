@@ -152,7 +152,12 @@ impl Checker<'_> {
             expr.span,
             "",
         );
-        self.report(error.help("made of integers, params, `+ - * / %` and parentheses"));
+        self.report(error.help(match expr.node {
+            ExprKind::Float(_) if what == super::PARAM => {
+                "a number of a type is a scalar, as in `scalar c : f32 = 0.5`"
+            }
+            _ => "made of integers, params, `+ - * / %` and parentheses",
+        }));
         None
     }
 

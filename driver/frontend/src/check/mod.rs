@@ -79,6 +79,8 @@ use types::{StructType, Ty};
 
 /// How the offsets of an access are called in messages.
 const OFFSET: &str = "an offset";
+/// What a param's value is called in messages.
+const PARAM: &str = "the value of a param";
 
 /// Checks a syntax tree. `defines` are values for params that override those of the file
 /// (`-D NAME=VALUE`).

@@ -182,7 +182,8 @@ impl Checker<'_> {
             locals.chain(coordinates).chain(declared).chain(built_in).collect();
         known.sort_unstable();
         let near = match self.errors.len() {
-            0..100 => other_word(name).or_else(|| suggest::nearest(name, known)),
+            0..100 => other_word(name, self.scope.rule.is_some())
+                .or_else(|| suggest::nearest(name, known)),
             _ => None, // So many errors have another cause.
         };
         let coordinates =
@@ -208,9 +209,18 @@ impl Checker<'_> {
                 "over a whole grid it is an item of a step, as in `reduce r : f64 = {name}(...) on \
                  [0..N-1]`; over a constant range `sum(k in -2..2) A[k]`"
             )),
+            None if self.scope.ends_run => error.help(format!(
+                "declare it above: `reduce {name} : f32 = max(...) on [...]` for a number of the \
+                 fields, `scalar {name} : f32` for one that stays"
+            )),
             None if self.scope.body => {
                 error.help("a body sees its parameters; give it coordinates and `let`s by these")
             }
+            None if name == "for" => error.help(
+                "a box stands for the loops, as in `fn f -> A [i in 0..N-1] = ...`; over a \
+                 constant range write `sum(k in -2..2) A[k]`",
+            ),
+            None if name == "return" => error.help("leave it out: the value is an expression"),
             None if ["i", "j", "k", "x", "y", "z", "x0", "x1", "x2"].contains(&name) => {
                 error.help(format!("a coordinate is named in the box, as in `[{name} in 1..N-2]`"))
             }
@@ -222,8 +232,8 @@ impl Checker<'_> {
     }
 }
 
-/// The language's word for what other languages call so.
-fn other_word(name: &str) -> Option<&'static str> {
+/// The language's word for what other languages call so; some only stand in a boundary `rule`.
+fn other_word(name: &str, rule: bool) -> Option<&'static str> {
     Some(match name {
         "ln" => "log",
         "fabs" => "abs",
@@ -232,6 +242,8 @@ fn other_word(name: &str) -> Option<&'static str> {
         "power" => "pow",
         "fmin" | "minimum" => "min",
         "fmax" | "maximum" => "max",
+        "wrap" | "cyclic" | "circular" if rule => "periodic",
+        "clamp" | "edge" | "replicate" if rule => "nearest",
         "True" | "TRUE" => "true",
         "False" | "FALSE" => "false",
         _ => return None,

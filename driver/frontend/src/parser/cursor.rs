@@ -109,6 +109,9 @@ impl<'a> Parser<'a> {
         let message = format!("expected {what}, found {}", self.peek().describe());
         let error = Diagnostic::error(message, self.span(), "");
         let error = match self.peek() {
+            TokenKind::Name(word) if word == "until" => {
+                error.help("`until` goes on with `steps`, as in `steps 100 until worst < 1`")
+            }
             TokenKind::Mark("=") if what == "`then`" => error.help("equality is written `==`"),
             TokenKind::Name(word) if what == "`then`" => error.help(match word.as_str() {
                 "and" | "or" | "not" => "write `&&`, `||` and `!`",

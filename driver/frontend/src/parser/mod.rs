@@ -152,7 +152,9 @@ impl<'a> Parser<'a> {
             }
             (Some(word), _) => error.help(format!("did you mean `{word}`?")),
             (None, TokenKind::Mark("/")) => error.help("a comment starts with `#`"),
-            (None, TokenKind::Mark("?")) => error.help("write `if c then a else b`"),
+            (None, TokenKind::Mark("?") | TokenKind::Keyword(Keyword::Else)) => {
+                error.help("write `if c then a else b`")
+            }
             (None, _) => error.note(
                 "items are param, scalar, struct, grid, field, boundary, let, fn, reduce, repeat, \
                  steps",
@@ -197,7 +199,7 @@ impl<'a> Parser<'a> {
             }
             Keyword::Scalar => {
                 let name = declared(self, "the scalar's name")?;
-                self.expect(":", "and the scalar's type, as in `: f32`")?;
+                self.expect(":", "and the scalar's type, as in `: f32 = 0.5`")?;
                 let ty = self.ty()?;
                 let default = self.eat("=").then(|| self.expr()).transpose()?;
                 ItemKind::Scalar { name, ty, default }
