@@ -298,6 +298,7 @@ impl CommonArgs {
                 heights: self.heights.clone().unwrap_or_default(),
                 no_fuse: self.no_fuse,
                 no_nest_tiles: self.no_nest_tiles,
+                nest_tile: None,
                 lowering: Lowering { no_split_interior: self.no_split_interior },
             },
             arithmetic: Arithmetic {

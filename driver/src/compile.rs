@@ -5,11 +5,14 @@ use crate::emit::Emit;
 use crate::emit_c;
 use crate::files::{self, Outputs, Place, is_standard};
 use crate::message::say;
+use crate::run::new_bar;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use stencil_compiler::{Compiled, Control, Failure, Level, Progress, Session, Source, sl};
+use stencil_compiler::{
+    Compiled, Control, Failure, Level, Plan, Progress, Session, Source, TileSearch, sl,
+};
 
 /// Does what the command line asks for.
 pub(crate) fn execute(
@@ -174,6 +177,39 @@ fn candidates(
     let source = files::read(&common.file)?;
     let session = common.session(&source)?;
     let fingerprint = session.fingerprint(&source)?;
+    let place = |number: usize, level: Level| {
+        with_extension(stem, &format!("{number}.{}", level.extension()))
+    };
+    let check = |count: usize| {
+        let named = |number, level: &Level| ("-o".to_owned(), place(number, *level));
+        let places =
+            (0..count).flat_map(|number| levels.iter().map(move |level| named(number, level)));
+        files::check_outputs(&places.collect::<Vec<_>>(), &common.files())
+    };
+    let mut outputs = Outputs::default();
+    let mut add = |number: usize, compiled: &Compiled, plan: Option<Plan>| {
+        for (level, text) in compiled.texts().filter(|(level, _)| levels.contains(level)) {
+            let place = place(number, level);
+            match plan.clone().filter(|_| level == Level::Plan) {
+                Some(mut plan) => {
+                    plan.settings.fingerprint.clone_from(&fingerprint);
+                    outputs.add_text(&place, &(plan.to_json().map_err(Failure::user)? + "\n"));
+                }
+                None => outputs.add_text(&place, text),
+            }
+        }
+        Ok::<(), Failure>(())
+    };
+    if session.is_nest(&source)? {
+        let mut search = searched(&session, &source, levels, cancel)?;
+        search.tiles.truncate(count);
+        check(search.tiles.len())?;
+        for (number, found) in search.tiles.iter().enumerate() {
+            add(number, &found.compiled, found.plan())?;
+        }
+        say(table(&search));
+        return outputs.write();
+    }
     let mut candidates = session.candidates(&source)?;
     if candidates.is_empty() {
         return Err(Failure::user(format!(
@@ -183,30 +219,65 @@ fn candidates(
         )));
     }
     candidates.truncate(count);
-    let place = |number: usize, level: Level| {
-        with_extension(stem, &format!("{number}.{}", level.extension()))
-    };
-    let numbers = 0..candidates.len();
-    let named = |number, level: &Level| ("-o".to_owned(), place(number, *level));
-    let places = numbers.flat_map(|number| levels.iter().map(move |level| named(number, level)));
-    files::check_outputs(&places.collect::<Vec<_>>(), &common.files())?;
-    let mut outputs = Outputs::default();
+    check(candidates.len())?;
     for (number, candidate) in candidates.into_iter().enumerate() {
         let session = session.with_choice(candidate.choice);
         let compiled = compile(common, &session, &source, levels, cancel)?;
-        for (level, text) in compiled.texts() {
-            let place = place(number, level);
-            match compiled.plan().filter(|_| level == Level::Plan) {
-                Some(plan) => {
-                    let mut plan = plan.clone();
-                    plan.settings.fingerprint.clone_from(&fingerprint);
-                    outputs.add_text(&place, &(plan.to_json().map_err(Failure::user)? + "\n"));
-                }
-                None => outputs.add_text(&place, text),
-            }
-        }
+        add(number, &compiled, compiled.plan().cloned())?;
     }
     outputs.write()
+}
+
+/// The tiles of a function of affine loops that are worth measuring.
+fn searched(
+    session: &Session,
+    source: &Source,
+    levels: &[Level],
+    cancel: &Arc<AtomicBool>,
+) -> Result<TileSearch, Failure> {
+    let mut bar = None;
+    let mut follow = |progress: Progress<'_>| {
+        if let Progress::Candidates { done, of } = progress {
+            bar.get_or_insert_with(|| new_bar("compile", "tiles", of)).set_position(done);
+        }
+    };
+    let control =
+        Control { progress: Some(&mut follow), cancel: Arc::clone(cancel), ..Control::default() };
+    session.search_tiles(source, levels, control)
+}
+
+/// What each limit of a search leaves, and the tiles.
+fn table(search: &TileSearch) -> String {
+    let mut text = String::from("tiles left by each limit:\n");
+    for (limit, left) in &search.limits {
+        text += &format!("{left:>8}  {limit}\n");
+    }
+    text += &format!(
+        "{:>8}  {:>12} {:>8} {:>12} {:>6} {:>16} {:>10} {:>10}\n",
+        "number",
+        "threads",
+        "copiers",
+        "per thread",
+        "time",
+        "moved/iteration",
+        "registers",
+        "occupancy"
+    );
+    let list = |all: &[i64]| all.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    for (number, found) in search.tiles.iter().enumerate() {
+        let tile = &found.tile;
+        text += &format!(
+            "{number:>8}  {:>12} {:>8} {:>12} {:>6} {:>16.5} {:>10} {:>10}\n",
+            list(&tile.threads),
+            tile.copiers,
+            list(&tile.per_thread),
+            tile.time,
+            found.moved,
+            found.registers.map_or("?".to_owned(), |count| count.to_string()),
+            found.occupancy.map_or("?".to_owned(), |part| format!("{:.0} %", part * 100.0)),
+        );
+    }
+    text
 }
 
 /// Refuses a name for several files to which no extension can be added: standard output, `.`, a

@@ -35,6 +35,13 @@ pub fn files(
             stem.display()
         )));
     }
+    if ["stencil", "stencilc"].contains(&name.as_str()) {
+        return Err(Failure::user(format!(
+            "{}: {name}.h is a header of the library, which each emitted file includes; give -o \
+             another name",
+            stem.display()
+        )));
+    }
     let parts = Parts::of(&name, plan);
     let json = plan.to_json().map_err(Failure::user)?;
     let code = match ptx {
@@ -283,7 +290,7 @@ void {prefix}_unload(void) {{
                     });
                 }
                 Kind::Value(element) => last.push(format!(
-                    "!{c_name} ? 0 : stencil_run_reduction(run, {name}, {}, {c_name})",
+                    "!{c_name} ? STENCIL_STATUS_OK : stencil_run_reduction(run, {name}, {}, {c_name})",
                     code(*element)
                 )),
             }

@@ -287,9 +287,9 @@ impl Job<'_> {
         let mut bar: Option<ProgressBar> = None;
         let mut show = |progress: Progress<'_>| match progress {
             Progress::Pass { .. } if self.print_ir => print_ir(progress),
-            Progress::Pass { .. } => {}
+            Progress::Pass { .. } | Progress::Candidates { .. } => {}
             Progress::Steps { done, of } => {
-                bar.get_or_insert_with(|| new_bar(what, of)).set_position(done);
+                bar.get_or_insert_with(|| new_bar(what, "steps", of)).set_position(done);
             }
         };
         let mut control = Control {
@@ -320,12 +320,12 @@ impl Job<'_> {
     }
 }
 
-fn new_bar(what: &'static str, total: u64) -> ProgressBar {
+pub(crate) fn new_bar(what: &'static str, of: &'static str, total: u64) -> ProgressBar {
     // Short runs show nothing; a bar that appears and vanishes only disturbs.
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
-    let style = ProgressStyle::with_template(
-        "{prefix} {wide_bar} {pos}/{len} steps, {per_sec}, {eta} left",
-    );
+    let style = ProgressStyle::with_template(&format!(
+        "{{prefix}} {{wide_bar}} {{pos}}/{{len}} {of}, {{per_sec}}, {{eta}} left"
+    ));
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_prefix(what);
     bar

@@ -21,7 +21,7 @@ use crate::stencil::fuse_functions::FuseFunctions;
 use crate::stencil::late_values_last::LateValuesLast;
 use crate::stencil::relax_arithmetic::RelaxArithmetic;
 use crate::stencil::verify::StencilVerify;
-use stencil_dialects::tiled::Choice;
+use stencil_dialects::tiled::{Choice, NestTile};
 
 /// What the pipelines are made from.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,6 +34,8 @@ pub struct Config {
     pub no_fuse: bool,
     /// Whether functions of affine loops get no tiles with copies in shared memory.
     pub no_nest_tiles: bool,
+    /// The tile of functions of affine loops; the compiler's own where none is named.
+    pub nest_tile: Option<NestTile>,
     /// What comes behind the schedule.
     pub lowering: lowering::Settings,
 }
@@ -120,7 +122,8 @@ pub fn host_llvm() -> Vec<Step> {
 pub fn nest_gpu(config: &Config) -> Vec<Step> {
     let mut steps = Vec::new();
     if !config.no_nest_tiles {
-        steps.push(Step::ours(TileAffineNest::default()));
+        let tile = config.nest_tile.as_ref();
+        steps.push(Step::ours(tile.map(TileAffineNest::from).unwrap_or_default()));
     }
     steps.push(Step::ours(LowerAffineNest));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));

@@ -1,6 +1,7 @@
 //! The comparison of two arrays, bit by bit and by the size of the errors.
 
 use crate::array::{Array, ArrayError, Data, bf16, f16};
+use crate::on_threads::on_threads;
 use serde::Serialize;
 use std::fmt;
 
@@ -169,18 +170,9 @@ const PART: usize = 1 << 20;
 fn compare_cells<T: Comparable>(shape: &[usize], left: &[T], right: &[T]) -> Comparison {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let length = left.len().div_ceil(threads).max(PART);
-    let parts: Vec<Comparison> = std::thread::scope(|scope| {
-        let parts = (0..).step_by(length).zip(left.chunks(length).zip(right.chunks(length)));
-        let running: Vec<_> = parts
-            .map(|(first, (left, right))| {
-                scope.spawn(move || compare_part(shape, first, left, right))
-            })
-            .collect();
-        let part = |done: std::thread::Result<_>| match done {
-            Ok(part) => part,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        running.into_iter().map(|running| part(running.join())).collect()
+    let parts = (0..).step_by(length).zip(left.chunks(length).zip(right.chunks(length)));
+    let parts = on_threads(parts.collect(), |(first, (left, right))| {
+        compare_part(shape, first, left, right)
     });
     let mut result = compare_part(shape, 0, &left[..0], &right[..0]);
     for part in parts {

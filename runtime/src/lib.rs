@@ -74,6 +74,7 @@ pub mod message;
 pub mod model;
 pub mod npy;
 pub mod number;
+pub mod on_threads;
 pub mod plan;
 pub mod processor;
 pub mod record;

@@ -246,9 +246,23 @@ pub struct Settings {
     /// only the cells that are needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
+    /// How a function of affine loops shares copies; only of candidates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopySettings>,
     /// The key by which a measured schedule is remembered (`crate::tune`); only of candidates.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
+}
+
+/// How the blocks of a function of affine loops share copies in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CopySettings {
+    /// Threads that share the copies of one that computes, itself included.
+    pub copiers: i64,
+    /// Iterations of a loop in time that share a copy.
+    pub time: i64,
 }
 
 /// Why a plan could not be loaded, saved or used.

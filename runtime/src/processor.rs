@@ -4,6 +4,7 @@ use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 /// A processor, or the part of one that a run may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -30,17 +31,15 @@ const L1: u64 = 32 << 10;
 const L2: u64 = 256 << 10;
 
 impl Processor {
-    /// The processor that this program runs on.
+    /// The processor that this program runs on. Its caches are read once.
     pub fn host() -> Self {
+        static CACHES: LazyLock<[u64; 3]> = LazyLock::new(|| {
+            let l2 = cache("2").unwrap_or(L2);
+            [cache("1").unwrap_or(L1), l2, cache("3").unwrap_or(l2).max(l2)]
+        });
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let l2 = cache("2").unwrap_or(L2);
-        Self {
-            threads: u32::try_from(threads).unwrap_or(u32::MAX),
-            l1: cache("1").unwrap_or(L1),
-            l2,
-            l3: cache("3").unwrap_or(l2).max(l2),
-            vector: vector(),
-        }
+        let ([l1, l2, l3], threads) = (*CACHES, u32::try_from(threads).unwrap_or(u32::MAX));
+        Self { threads, l1, l2, l3, vector: vector() }
     }
 
     /// A typical processor with vectors of so many bytes, for code that runs elsewhere.

@@ -15,6 +15,15 @@ const SEQUENCES: [&str; 2] = ["3000", "1000"];
 
 const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"];
 
+/// The same for C++.
+const STRICT_CPP: [&str; 5] = ["-xc++", "-std=c++11", "-Wall", "-Wextra", "-Werror"];
+
+/// A program of SL that ends by itself.
+const LAPLACE: &str = "NumDimensions 2\nStencilSize (1, 1)\nDataType double\n\
+    FunctionName Laplace\nCellValue { return (get(0, -1) + get(-1, 0) + get(1, 0) + get(0, 1)) / 4; }\n\
+    EdgeValue { return y < 0 ? 1.0 : 0.0; }\n\
+    Converged { return fabs(value - get(0, 0)) < 1e-6; }\nConvergedEvery 50\n";
+
 const ASAN: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 const EXAMPLE: &str = "100 steps, 3 copies of fields\n\
@@ -63,6 +72,26 @@ impl Places<'_> {
         command
     }
 
+    /// What `--emit=c` writes is C and C++, also with reductions and the functions of SL.
+    fn emitted_languages(&self) -> Result<()> {
+        let laplace = self.work.join("Laplace.sl");
+        std::fs::write(&laplace, LAPLACE)?;
+        let with_sums = "test-suite/programs/conjugate-gradients.stencil";
+        for source in [laplace, self.project.root().join(with_sums)] {
+            let built = self.project.target().join("release/stencilc");
+            let emitted = self.work.join("emitted_language");
+            let mut stencilc = self.project.command(built);
+            capture(stencilc.arg(&source).args(["--emit=c", "-o"]).arg(&emitted))?;
+            for (compiler, options) in [("cc", &STRICT[..]), ("c++", &STRICT_CPP[..])] {
+                let mut command = self.project.command(compiler);
+                command.args(options).args(["-c", "-o"]).arg(emitted.with_extension("o"));
+                command.arg(format!("-I{}", self.prefix.join("include").display()));
+                capture(command.arg(emitted.with_extension("c")))?;
+            }
+        }
+        Ok(())
+    }
+
     fn examples(&self) -> Result<()> {
         let examples = self.c.join("examples");
         capture(self.cc("stencilc", "heat2d", &STRICT).arg(examples.join("heat2d.c")))?;
@@ -73,6 +102,7 @@ impl Places<'_> {
         let sources = [examples.join("emitted.c"), self.work.join("plate.c")];
         capture(self.cc("stencil_runtime", "emitted", &STRICT).args(sources))?;
         self.on_processor(&program)?;
+        self.emitted_languages()?;
         let sl = self.project.root().join("test-suite/sl/Hotspot.sl");
         let built = self.project.target().join("release/stencilc");
         let mut stencilc = self.project.command(built);

@@ -65,7 +65,7 @@ impl<'py> Arguments<'py> {
             steps,
             first_step,
         };
-        for (name, value) in values.iter() {
+        for (name, value) in before_outputs(values, manner.out.as_ref())? {
             let name = name.cast_into::<PyString>()?;
             let name = name.to_str()?;
             match names.slots.get(name) {
@@ -179,12 +179,12 @@ impl<'py> Arguments<'py> {
         }
         let out = manner.out.as_ref().map(|out| out.get_item(name)).transpose()?.flatten();
         let array = match out {
-            Some(out) if out.is(value) => out,
+            Some(out) if out.is(value) => written(out)?,
             Some(out) => {
                 fill(&out, value)?;
                 out
             }
-            None if manner.in_place => value.clone(),
+            None if manner.in_place => written(value.clone())?,
             None => copy(value, name)?,
         };
         self.outputs.push((name.to_owned(), array.clone()));
@@ -400,6 +400,47 @@ fn copy<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny
             )),
         },
     }
+}
+
+/// The arguments of a call, with a copy of each array whose memory gets another field's result:
+/// all are read before any is written.
+fn before_outputs<'py>(
+    values: &Bound<'py, PyDict>,
+    out: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    let mut given: Vec<_> = values.iter().collect();
+    let Some(out) = out else { return Ok(given) };
+    // Values that are no arrays are refused later, each with its reason.
+    let span = |array: &Bound<'py, PyAny>| {
+        let cells = view(array, "out").ok()?.cells;
+        Some((cells.place, cells.span()))
+    };
+    for (name, value) in &mut given {
+        let Some((place, own)) = span(value) else { continue };
+        for (other, target) in out.iter() {
+            let shares =
+                |(at, span): (Place, (u64, u64))| at == place && span.0 < own.1 && own.0 < span.1;
+            if !other.eq(&*name)? && span(&target).is_some_and(shares) {
+                *value = copy(value, &name.to_string())?;
+                break;
+            }
+        }
+    }
+    Ok(given)
+}
+
+/// Tells PyTorch that an array will be written, so that it refuses gradients that need the cells
+/// from before.
+fn written(array: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    let py = array.py();
+    if library(&array)? == Library::Torch {
+        let graph = py.import(intern!(py, "torch.autograd.graph"))?;
+        // Versions before 2.1 have no such function.
+        if let Some(tell) = graph.getattr_opt(intern!(py, "increment_version"))? {
+            tell.call1((&array,))?;
+        }
+    }
+    Ok(array)
 }
 
 /// Copies an array's cells to another.

@@ -34,6 +34,33 @@ def test_in_place_and_out(kernel, plate, rates):
     assert result.A is plate and np.array_equal(plate, wanted)
 
 
+WAVE = """
+param N
+grid G = [0..N-1]
+field U : f64 on G
+field P : f64 on G
+fn wave -> (U, P) [1..N-2] = (2*U[0] - P[0] + 0.25*(U[-1] + U[1] - 2*U[0]), U[0])
+steps 3
+"""
+
+
+def test_an_out_that_is_another_input():
+    kernel = stencilc.compile(WAVE, target="reference")
+    room = np.random.default_rng(1).random(40)
+    u, p = room[:20].copy(), room[20:].copy()
+    wanted = kernel(U=u, P=p)
+    now, before = u.copy(), p.copy()
+    kernel(U=now, P=before, out={"U": before, "P": now})
+    assert np.array_equal(before, wanted.U) and np.array_equal(now, wanted.P)
+    # An array that only overlaps, and one that runs backwards.
+    room[10:30] = p
+    result = kernel(U=u, P=room[10:30], out={"U": room[:20], "P": np.empty(20)})
+    assert np.array_equal(result.U, wanted.U) and np.array_equal(result.P, wanted.P)
+    before = p.copy()
+    result = kernel(U=u, P=before, out={"U": before[::-1], "P": np.empty(20)})
+    assert np.array_equal(result.U, wanted.U) and np.array_equal(result.P, wanted.P)
+
+
 @pytest.mark.parametrize("target", ["reference", "sim"])
 def test_strides(target, plate, rates):
     kernel = stencilc.compile(HEAT, target=target, fp_contract="off", strategy="naive")

@@ -18,6 +18,13 @@ pub enum Progress<'a> {
         /// The module after it, printed at each call.
         ir: &'a dyn Fn() -> String,
     },
+    /// Candidates of a search were compiled.
+    Candidates {
+        /// So many.
+        done: u64,
+        /// Of so many.
+        of: u64,
+    },
     /// Steps of the run were taken or sent to the device.
     Steps {
         /// So many.

@@ -32,6 +32,7 @@ mod roofline;
 mod schedules;
 mod session;
 pub mod stages;
+mod tile_search;
 pub mod toolchain;
 mod waves;
 
@@ -47,8 +48,9 @@ pub use session::{Compiled, Options, Session};
 pub use stencil_passes::schedule::lowering::Settings as Lowering;
 pub use stencil_passes::target::Arithmetic;
 pub use stencil_runtime::device::short_names as device_names;
+pub use tile_search::{FoundTile, TileSearch};
 
-pub use stencil_dialects::tiled::Choice;
+pub use stencil_dialects::tiled::{Choice, NestTile};
 pub use stencil_frontend::diagnostics::Look;
 pub use stencil_frontend::sl;
 pub use stencil_frontend::source::Source;

@@ -49,7 +49,7 @@ impl Run<'_> {
             let mut report = |progress: Progress<'_>| {
                 let progress = match progress {
                     Progress::Steps { done, .. } => Progress::Steps { done: before + done, of },
-                    pass @ Progress::Pass { .. } => pass,
+                    other @ (Progress::Pass { .. } | Progress::Candidates { .. }) => other,
                 };
                 if let Some(hook) = &mut hook {
                     hook(progress);

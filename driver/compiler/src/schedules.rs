@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::failure::Failure;
 use crate::session::{Options, Session};
 use crate::stages::{self, text};
-use stencil_dialects::tiled::Choice;
+use stencil_dialects::tiled::{Choice, NestTile};
 use stencil_frontend::source::Source;
 use stencil_passes::pipeline::Config;
 use stencil_passes::schedule::predict::Candidate;
@@ -16,6 +16,12 @@ impl Session {
     /// The same session with a schedule, or with a part of one.
     pub fn with_choice(&self, choice: Choice) -> Self {
         let config = Config { choice, ..self.options.config.clone() };
+        Self::new(Options { config, ..self.options.clone() })
+    }
+
+    /// The same session with a tile for functions of affine loops.
+    pub fn with_nest_tile(&self, tile: NestTile) -> Self {
+        let config = Config { nest_tile: Some(tile), ..self.options.config.clone() };
         Self::new(Options { config, ..self.options.clone() })
     }
 
@@ -50,8 +56,11 @@ impl Session {
         let Some(entry) = schedules.find(&self.fingerprint(source)?, device.name) else {
             return Ok(self.clone());
         };
-        let choice = self.choice_of(&entry.settings, source)?;
-        Ok(Self { schedule_from: Some(origin.to_owned()), ..self.with_choice(choice) })
+        let session = match nest_tile(&entry.settings) {
+            Some(tile) => self.with_nest_tile(tile),
+            None => self.with_choice(self.choice_of(&entry.settings, source)?),
+        };
+        Ok(Self { schedule_from: Some(origin.to_owned()), ..session })
     }
 
     /// The choice that settings were compiled from. Where the candidate's tile or cells per thread
@@ -77,4 +86,16 @@ impl Session {
         let fitted = candidates.into_iter().find(|candidate| whole(candidate) == named);
         Ok(fitted.map_or(named, |candidate| candidate.choice))
     }
+}
+
+/// The tile of a function of affine loops that settings were compiled from.
+fn nest_tile(settings: &Settings) -> Option<NestTile> {
+    let copies = settings.copies?;
+    let threads = settings.tile.iter().zip(&settings.per_thread);
+    Some(NestTile {
+        threads: threads.map(|(tile, cells)| tile.checked_div(*cells)).collect::<Option<_>>()?,
+        copiers: copies.copiers,
+        per_thread: settings.per_thread.clone(),
+        time: copies.time,
+    })
 }

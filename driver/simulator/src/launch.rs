@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use stencil_dialects::peer;
 use stencil_runtime::array::noise_bits;
+use stencil_runtime::on_threads::on_threads;
 use thiserror::Error;
 
 /// How to run.
@@ -189,17 +190,7 @@ fn side_by_side(
         }
         Ok(block.counters)
     };
-    let results = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
-        let mut results = vec![worker()];
-        for other in others {
-            match other.join() {
-                Ok(result) => results.push(result),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        results
-    });
+    let results = on_threads((0..workers.max(1)).collect(), |_: usize| worker());
     let mut counters = Counters::new(environment.kernel);
     for result in results {
         counters.add(&result?);

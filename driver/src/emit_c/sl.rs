@@ -169,7 +169,7 @@ void {name}SetData(const {cell} *data, int count) {{
         return;
     }}
     if (count > 0) {{
-        copy = malloc((size_t)count * sizeof *copy);
+        copy = ({cell} *)malloc((size_t)count * sizeof *copy);
         if (copy == NULL) {{
             keep(STENCIL_STATUS_MEMORY, "{name}SetData: out of memory");
             return;
@@ -267,6 +267,7 @@ int {name}DeviceSetData(uint64_t data, int count) {{
                 }
                 (Kind::Size, None) => count.to_owned(),
                 (Kind::Scalar(_), _) => parameter.c_name.clone(),
+                (Kind::Value(_), _) => "NULL".to_owned(),
                 _ if is_read && on_device => "read_address".to_owned(),
                 _ if is_read => "read_data".to_owned(),
                 _ => "data".to_owned(),

@@ -12,6 +12,7 @@ mod nest_frame;
 mod nest_kernel;
 pub mod shared_tiles;
 pub mod tile_affine_nest;
+pub mod tile_search;
 mod tile_shape;
 mod tiled_cells;
 mod tiled_copy;

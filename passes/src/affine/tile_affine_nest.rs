@@ -74,6 +74,18 @@ pub struct TileAffineNest {
     pub time: Option<i64>,
 }
 
+impl From<&NestTile> for TileAffineNest {
+    /// A tile for every launch with its number of axes.
+    fn from(tile: &NestTile) -> Self {
+        Self {
+            threads: Some(tile.threads.clone()),
+            copiers: Some(tile.copiers),
+            per_thread: Some(tile.per_thread.clone()),
+            time: Some(tile.time),
+        }
+    }
+}
+
 impl Pass for TileAffineNest {
     fn info(&self) -> &'static Info {
         &INFO

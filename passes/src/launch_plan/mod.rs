@@ -88,6 +88,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
             pyramid_height,
             per_thread: main.per_thread,
             region: (main.region != Region::default()).then(|| main.region.name().to_owned()),
+            copies: None,
             fingerprint: String::new(),
         },
     };

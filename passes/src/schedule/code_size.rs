@@ -32,6 +32,10 @@ pub const MOST_OF_ALL: i64 = 300_000;
 /// Operations of an absolute read: its address, and LLVM's looks at all pairs of addresses.
 const ABSOLUTE_READ: i64 = 8;
 
+/// Operations of a conversion of a float to an integer. With what keeps it within the integer's
+/// numbers and back, 47,000 of them took 58 s.
+const CONVERSION: i64 = 9;
+
 /// Operations of a boundary rule along a dimension: 2 and 6 ms of a read in a kernel of 1,200.
 const RULE: i64 = 20;
 const REFLECTION: i64 = 60;
@@ -62,8 +66,9 @@ pub fn most_steps(
     let pieces: i64 = applies.iter().map(|apply| count(apply.pieces.len())).sum();
     let evaluations = pieces.saturating_mul(strategy.usual_copies(rank)).max(1);
     let operations = operations(program, strategy, applies, per_thread)?.max(1);
-    let most = (MOST_EVALUATIONS / evaluations).min(MOST_OPERATIONS / operations);
-    let all = |height: i64| heights(height).into_iter().sum::<i64>();
+    let further = strategy.further_steps();
+    let most = (MOST_EVALUATIONS / evaluations).min(MOST_OPERATIONS / operations - further);
+    let all = |height: i64| heights(height).into_iter().map(|steps| steps + further).sum::<i64>();
     let fits = |height: &i64| all(*height) <= MOST_OF_ALL / operations;
     Ok((2..=most).rev().find(fits).unwrap_or(1))
 }
@@ -158,6 +163,7 @@ pub fn of_kernel(
     applies: &[&Apply],
     (per_thread, steps): (&[i64], i64),
 ) -> Result<i64, Error> {
+    let steps = steps.saturating_add(strategy.further_steps());
     Ok(operations(program, strategy, applies, per_thread)?.saturating_mul(steps))
 }
 
@@ -259,6 +265,7 @@ fn instructions(op: &Op) -> i64 {
         "math.atan2" => 52,
         "math.exp" | "math.exp2" => 45,
         "math.cbrt" => 43,
+        "arith.fptosi" | "arith.fptoui" => CONVERSION,
         _ => 1,
     }
 }

@@ -128,6 +128,11 @@ pub trait Strategy: Sync {
         1
     }
 
+    /// Steps beside those of a launch for which a kernel has code.
+    fn further_steps(&self) -> i64 {
+        0
+    }
+
     /// [`Self::copies`] of the shapes that are chosen, roughly.
     fn usual_copies(&self, _rank: usize) -> i64 {
         1

@@ -2,6 +2,7 @@
 
 use super::{Array, ArrayError, Data, Element, bf16};
 use crate::number;
+use crate::on_threads::on_threads;
 
 impl Array {
     /// Seeded noise, the same on every machine. With `z = noise_bits(seed, i)` ([`noise_bits`])
@@ -77,14 +78,10 @@ impl<F: Fn(u64) -> u64 + Sync> Noise<F> {
     fn cells<T: Send>(&self, cells: &mut [T], value: impl Fn(u64) -> T + Sync) {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let length = cells.len().div_ceil(threads).max(1 << 20);
-        std::thread::scope(|scope| {
-            for (first, part) in (0u64..).step_by(length).zip(cells.chunks_mut(length)) {
-                let value = &value;
-                scope.spawn(move || {
-                    for (cell, i) in part.iter_mut().zip(first..) {
-                        *cell = value(noise_bits(self.seed, (self.place)(i)));
-                    }
-                });
+        let parts = (0u64..).step_by(length).zip(cells.chunks_mut(length));
+        on_threads(parts.collect(), |(first, part)| {
+            for (cell, i) in part.iter_mut().zip(first..) {
+                *cell = value(noise_bits(self.seed, (self.place)(i)));
             }
         });
     }

@@ -61,6 +61,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             heights: Vec::new(),
             no_fuse: schedule.flags.contains(&Flag::NoFuse),
             no_nest_tiles: false,
+            nest_tile: None,
             lowering: Lowering {
                 no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
             },

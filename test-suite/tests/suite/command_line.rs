@@ -212,6 +212,7 @@ refused! {
     option_unknown: "stencilc heat2d.stencil --pyramid 4 -o out.ptx";
     option_without_value: "stencilc heat2d.stencil --tile";
     level_unknown: "stencilc heat2d.stencil --emit=cubin -o out";
+    c_of_the_name_of_a_header: "stencilc heat2d.stencil --emit=c -o stencil";
     levels_without_output: "stencilc heat2d.stencil --emit=ptx,plan";
     option_of_run: "stencilc heat2d.stencil --steps 4 -o out.ptx";
     size_without_run: "stencilc heat2d.stencil --size N=16 -o out.ptx";

@@ -5,3 +5,4 @@ mod model;
 mod passes;
 mod schedules;
 mod session;
+mod tile_search;

@@ -45,6 +45,7 @@ use std::ops::ControlFlow;
 use std::ops::Range;
 use stencil_runtime::array::{Array, ArrayError, Element, shape_text};
 use stencil_runtime::number::Numeral;
+use stencil_runtime::on_threads::on_threads;
 
 /// Why a run could not be done or finished.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -408,21 +409,8 @@ impl State {
                 job.compute(old, &mut part, rows, step, registers);
             }
         };
-        let mut jobs = parts.into_iter().zip(&mut self.registers).enumerate();
-        let first = jobs.next();
-        std::thread::scope(|scope| {
-            let spawned: Vec<_> = jobs
-                .map(|(index, (part, registers))| scope.spawn(move || work(index, part, registers)))
-                .collect();
-            if let Some((index, (part, registers))) = first {
-                work(index, part, registers);
-            }
-            for thread in spawned {
-                if let Err(panic) = thread.join() {
-                    std::panic::resume_unwind(panic);
-                }
-            }
-        });
+        let jobs = parts.into_iter().zip(&mut self.registers).enumerate();
+        on_threads(jobs.collect(), |(index, (part, registers))| work(index, part, registers));
         for (id, data) in outputs {
             if let Some(field) = self.fields.get_mut(id) {
                 self.spare.insert(id, std::mem::replace(field, data));

@@ -76,6 +76,11 @@ impl Strategy for Warp {
         width.saturating_mul((width / HELD).max(1))
     }
 
+    /// Warps at an end of the grid compute their last step by code of their own.
+    fn further_steps(&self) -> i64 {
+        1
+    }
+
     fn usual_copies(&self, _: usize) -> i64 {
         2
     }

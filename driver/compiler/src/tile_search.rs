@@ -1,0 +1,195 @@
+//! The search for the fastest tile of a function of affine loops: its limits, and what they leave
+//! to be measured.
+//!
+//! Source: Baskaran et al., A Compiler Framework for Optimization of Affine Loop Nests for General
+//! Purpose Computations on GPUs, section 7. The limits stand in the paper's order. The paper leaves
+//! `p` open; its example keeps what moves twice the least.
+
+use crate::control::{Control, Progress};
+use crate::failure::Failure;
+use crate::level::Level;
+use crate::session::{Compiled, Session};
+use crate::stages;
+use crate::toolchain;
+use std::path::Path;
+use stencil_dialects::tiled::NestTile;
+use stencil_frontend::source::Source;
+use stencil_passes::affine::tile_search::{self, Shape};
+use stencil_runtime::device::Device;
+use stencil_runtime::model::{Work, residency};
+use stencil_runtime::plan::{CopySettings, Plan};
+
+/// More loads and stores than the least, in percent, that a tile may have: the paper's `p`.
+pub const MORE_MOVED: f64 = 100.0;
+
+/// The least part of a multiprocessor's threads that a tile keeps.
+pub const LEAST_THREADS: f64 = 0.25;
+
+/// A tile that the limits leave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundTile {
+    /// The tile.
+    pub tile: NestTile,
+    /// Elements that are loaded from global memory and stored to it for each iteration of the
+    /// loops in time.
+    pub moved: f64,
+    /// The most registers of a thread in a kernel; unknown without ptxas.
+    pub registers: Option<u32>,
+    /// Threads on a multiprocessor at a time, of the most, in the kernel with fewest; unknown
+    /// without ptxas.
+    pub occupancy: Option<f64>,
+    /// The code and the plan.
+    pub compiled: Compiled,
+}
+
+/// A search.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TileSearch {
+    /// Each limit with the number of tiles that are left.
+    pub limits: Vec<(String, usize)>,
+    /// The tiles to be measured: those that move least first, and of them those with most threads
+    /// on a multiprocessor.
+    pub tiles: Vec<FoundTile>,
+}
+
+impl Session {
+    /// Whether a source is a function of affine loops.
+    ///
+    /// # Errors
+    /// What is wrong with the source.
+    pub fn is_nest(&self, source: &Source) -> Result<bool, Failure> {
+        let context = stages::context(source)?;
+        Ok(self.begin(&context, source, Control::default())?.is_nest())
+    }
+
+    /// The tiles of a function of affine loops that are worth measuring, compiled to `levels`.
+    ///
+    /// # Errors
+    /// What is wrong with the source, a function without a loop to tile, and a ptxas that fails.
+    pub fn search_tiles(
+        &self,
+        source: &Source,
+        levels: &[Level],
+        mut control: Control<'_>,
+    ) -> Result<TileSearch, Failure> {
+        let device = self.options.target()?.device;
+        let ptxas = toolchain::ptxas();
+        let threads = self.threads(source, ptxas.as_deref(), device, control.reborrow())?;
+        let mut shapes = {
+            let context = stages::context(source)?;
+            let module = self.begin(&context, source, control.reborrow())?.module;
+            tile_search::shapes(&module, &threads)
+                .map_err(|error| Failure::in_source(&error, source))?
+        };
+        if shapes.is_empty() {
+            return Err(Failure::user(format!(
+                "{}: no loop of this function can be tiled, or each states its tile, so there are \
+                 no candidates; leave --candidates out",
+                source.name
+            )));
+        }
+        let shown = threads.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let mut limits = vec![(format!("blocks of {shown} threads that fit"), shapes.len())];
+        let least = shapes.iter().map(|shape| shape.moved).fold(f64::INFINITY, f64::min);
+        shapes.retain(|shape| shape.moved <= least * (1.0 + MORE_MOVED / 100.0));
+        limits.push((
+            format!("at most {MORE_MOVED} % more loads and stores than the least"),
+            shapes.len(),
+        ));
+        let mut tiles = Vec::new();
+        let of = u64::try_from(shapes.len()).unwrap_or(u64::MAX);
+        for (done, shape) in (1..).zip(shapes) {
+            tiles.push(self.found(source, levels, shape, ptxas.as_deref(), control.reborrow())?);
+            control.report(Progress::Candidates { done, of });
+        }
+        let enough = |tile: &FoundTile| tile.occupancy.is_none_or(|part| part >= LEAST_THREADS);
+        tiles.retain(enough);
+        limits.push(match ptxas {
+            Some(_) => {
+                let percent = LEAST_THREADS * 100.0;
+                let most = device.threads_per_multiprocessor;
+                (format!("{percent} % of {most} threads on a multiprocessor"), tiles.len())
+            }
+            None => ("registers are unknown without ptxas".to_owned(), tiles.len()),
+        });
+        let order = |tile: &FoundTile| (tile.moved, -tile.occupancy.unwrap_or(0.0));
+        tiles.sort_by(|a, b| {
+            let ((a, one), (b, other)) = (order(a), order(b));
+            a.total_cmp(&b).then(one.total_cmp(&other))
+        });
+        Ok(TileSearch { limits, tiles })
+    }
+
+    /// Threads of a block to look at: as many warps as the registers of the code without tiles let
+    /// a block have, half and a quarter of them.
+    fn threads(
+        &self,
+        source: &Source,
+        ptxas: Option<&Path>,
+        device: &Device,
+        control: Control<'_>,
+    ) -> Result<Vec<i64>, Failure> {
+        let mut plain = self.clone();
+        plain.options.config.no_nest_tiles = true;
+        let compiled = plain.compile(source, &[Level::Plan, Level::Ptx], control)?;
+        let registers = kernels(&compiled, ptxas)?
+            .map_or(1, |all| all.iter().map(|kernel| kernel.registers).max().unwrap_or(1).max(1));
+        let warp = device.warp.max(1);
+        let most = (device.registers / registers).min(device.threads_per_block) / warp * warp;
+        let counts =
+            [most, most / 2, most / 4].map(|count| i64::from((count / warp).max(1) * warp));
+        Ok(counts.to_vec())
+    }
+
+    /// A tile with its code, and what the code takes of a multiprocessor.
+    fn found(
+        &self,
+        source: &Source,
+        levels: &[Level],
+        shape: Shape,
+        ptxas: Option<&Path>,
+        control: Control<'_>,
+    ) -> Result<FoundTile, Failure> {
+        let needed = [levels, &[Level::Plan, Level::Ptx]].concat();
+        let session = self.with_nest_tile(shape.tile.clone());
+        let compiled = session.compile(source, &needed, control)?;
+        let device = self.options.target()?.device;
+        let kernels = kernels(&compiled, ptxas)?;
+        let part = |kernel: &Work| residency(kernel, device).map_or(0.0, |found| found.occupancy);
+        Ok(FoundTile {
+            registers: kernels.iter().flatten().map(|kernel| kernel.registers).max(),
+            occupancy: kernels.iter().flatten().map(part).min_by(f64::total_cmp),
+            tile: shape.tile,
+            moved: shape.moved,
+            compiled,
+        })
+    }
+}
+
+impl FoundTile {
+    /// The plan, which says how blocks share copies.
+    pub fn plan(&self) -> Option<Plan> {
+        let mut plan = self.compiled.plan()?.clone();
+        let NestTile { copiers, time, .. } = self.tile;
+        plan.settings.copies = Some(CopySettings { copiers, time });
+        Some(plan)
+    }
+}
+
+/// What each kernel takes of a multiprocessor; none without ptxas.
+fn kernels(compiled: &Compiled, ptxas: Option<&Path>) -> Result<Option<Vec<Work>>, Failure> {
+    let (Some(ptxas), Some(plan), Some(ptx)) = (ptxas, compiled.plan(), compiled.ptx()) else {
+        return Ok(None);
+    };
+    let assembled = toolchain::assemble(ptxas, ptx, &plan.target.arch)?;
+    let work = |kernel: &stencil_runtime::plan::Kernel| {
+        let found = assembled.iter().find(|found| found.name == kernel.name);
+        Work {
+            threads: kernel.block.iter().copied().fold(1, u32::saturating_mul),
+            shared: kernel.static_shared.saturating_add(kernel.dynamic_shared),
+            registers: found.map_or(0, |found| found.registers),
+            ..Work::default()
+        }
+    };
+    Ok(Some(plan.kernels.iter().map(work).collect()))
+}

@@ -1,0 +1,198 @@
+"""The search for the fastest tile of affine loops, held against all tiles of a coarser grid.
+
+    python3 test-suite/bench/search.py build FOLDER [PROGRAM...]
+    python3 FOLDER/search.py run FOLDER OUT.tsv [--seconds S]
+    python3 test-suite/bench/search.py show OUT.tsv
+
+`build` needs the compiled project, ptxas and no GPU. FOLDER then holds all that `run` needs beside
+Python and a GPU: plans, PTX, `stencil-bench` and the scripts.
+
+The pruned candidates are those of `stencilc --candidates`. The others have every power of two of
+threads, copiers and cells per thread, and the times of `TIMES`, whatever the limits of the search
+say. Results are checked against kernels without tiles. `show` prints the best of both, and the tile
+that the compiler takes without a search. Exit code 1 if a run fails.
+"""
+
+import argparse
+import itertools
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import common
+
+LOWERING = "lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),bank-pad"
+FAST = ["--fast-math"]
+# Axes, sizes, options, and how far results may lie apart.
+PROGRAMS = {
+    "mm-f32": (2, {"N": 4096, "M": 4096, "K": 4096}, [], 0),
+    "mv": (1, {"N": 16384, "M": 16384}, [], 0),
+    "tmv": (1, {"N": 16384, "M": 16384}, [], 0),
+    "mvt": (1, {"N": 16384}, [], 0),
+    "mri-q": (1, {"N": 262144, "K": 2048}, FAST, 1e-3),
+    "cp": (2, {"N": 2048, "M": 2048, "K": 4096}, FAST, 1e-3),
+}
+SCALARS = {"mm-f32": {"alpha": 1.5, "beta": 0.25}, "cp": {"spacing": 0.1}}
+TIMES = {1: [8, 32, 64, 128, 512], 2: [8, 16, 64]}
+MOST = 1000
+
+
+def powers(first, last):
+    """Powers of two between two of them."""
+    return [1 << bit for bit in range(first.bit_length() - 1, last.bit_length())]
+
+
+def grid(axes):
+    """Tiles as (threads, copiers, cells per thread, time)."""
+    if axes == 1:
+        for total, copiers in itertools.product(powers(32, 1024), powers(1, 32)):
+            if total // copiers >= 32:
+                for cells, time in itertools.product(powers(1, 8), TIMES[1]):
+                    yield [total // copiers], copiers, [cells], time
+        return
+    for y, x in itertools.product(powers(2, 64), powers(8, 64)):
+        if 64 <= x * y <= 1024:
+            for cells in itertools.product(powers(1, 8), repeat=2):
+                for time in TIMES[2]:
+                    yield [y, x], 1, list(cells), time
+
+
+def text(tile):
+    """A tile in a column."""
+    threads, copiers, cells, time = tile
+    listed = [",".join(map(str, all)) for all in (threads, cells)]
+    return f"threads={listed[0]} copiers={copiers} per-thread={listed[1]} time={time}"
+
+
+def tile_of(plan):
+    """The tile that a candidate's plan states."""
+    settings = plan["settings"]
+    cells = settings["per_thread"]
+    threads = [tile // own for tile, own in zip(settings["tile"], cells)]
+    return threads, settings["copies"]["copiers"], cells, settings["copies"]["time"]
+
+
+def build(folder, names):
+    """Compiles all tiles of some programs."""
+    release = common.ROOT / "target/release"
+    stencilc = release / "stencilc"
+    common.take_along(folder, release, "search.py")
+    made = {}
+    for name in names:
+        axes, sizes, options, tolerance = PROGRAMS[name]
+        source = common.ROOT / f"test-suite/nests/{name}.mlir"
+        start, rows = time.monotonic(), []
+        words = [stencilc, source, *options, "--emit=ptx,plan"]
+        common.call([*words, "--no-nest-tiles", "-o", folder / f"{name}.plain"])
+        common.call([*words, "-o", folder / f"{name}.default"])
+        rows.append([f"{name}.default", "default", "the compiler's own"])
+        found = common.call([*words, "--candidates", MOST, "-o", folder / name])
+        left = [line.strip() for line in found.stderr.splitlines()]
+        left = left[1:[line.startswith("number") for line in left].index(True)]
+        searched, seen = time.monotonic() - start, set()
+        for plan in sorted(folder.glob(f"{name}.[0-9]*.plan.json")):
+            tile = text(tile_of(json.loads(plan.read_text())))
+            seen.add(tile)
+            rows.append([plan.name.removesuffix(".plan.json"), "pruned", tile])
+        for place, tile in enumerate(grid(axes)):
+            if text(tile) in seen:
+                continue
+            passes = f"builtin.module(tile-affine-nest{{{text(tile)}}},{LOWERING})"
+            stem = f"{name}.all.{place}"
+            done = subprocess.run(
+                [*map(str, words), "--passes", passes, "-o", folder / stem],
+                capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                rows.append([stem, "all", text(tile)])
+            elif "error: internal" in done.stderr:
+                sys.exit(f"{name} {text(tile)}: {done.stderr}")
+        made[name] = {"sizes": sizes, "tolerance": tolerance, "left": left, "rows": rows}
+        print(f"{name}: {left}, {len(rows)} in all; searched in {searched:.0f} s, "
+              f"{time.monotonic() - start:.0f} s in all", flush=True)
+    record = {"commit": common.commit(), "programs": made}
+    (folder / "search.json").write_text(json.dumps(record))
+
+
+def run(folder, out, seconds):
+    """Measures what a build left."""
+    record = common.manifest(folder, "search.json", "search.py build")
+    lines, facts, failed = [], {"commit": record["commit"]}, False
+    start = time.monotonic()
+    for name, program in record["programs"].items():
+        kinds = dict((stem, (kind, tile)) for stem, kind, tile in program["rows"])
+        stems = list(kinds)
+        # The pruned ones and the compiler's own come first, in case that the time ends.
+        for first in range(0, len(stems), 50):
+            if time.monotonic() - start > seconds:
+                print(f"{name}: the time ended before {len(stems) - first} tiles")
+                break
+            with tempfile.NamedTemporaryFile(suffix=".json") as file:
+                words = [folder / "stencil-bench"]
+                words += [folder / f"{stem}.plan.json" for stem in stems[first:first + 50]]
+                words += common.pairs("--size", program["sizes"])
+                words += common.pairs("--set", SCALARS.get(name, {}))
+                words += ["--reference", folder / f"{name}.plain.plan.json", "--json", file.name]
+                words += ["--tolerance", program["tolerance"], "--repeat", 3, "--warmup", 1]
+                words += ["--pause", 0]
+                done = subprocess.run(
+                    list(map(str, words)), capture_output=True, text=True, check=False)
+                failed |= done.returncode != 0
+                if done.returncode:
+                    print(done.stderr[-2000:], flush=True)
+                found = json.loads(pathlib.Path(file.name).read_text() or "{}")
+            facts = facts | common.device_facts(found, facts)
+            for result in found.get("results", []):
+                stem = pathlib.Path(result["plan"]).name.removesuffix(".plan.json")
+                kind, tile = kinds[stem]
+                lines.append([name, kind, tile, f"{statistics.median(result['seconds']) * 1e3:.4f}"])
+        print(f"{name}: {len(lines)} lines, {time.monotonic() - start:.0f} s", flush=True)
+    facts["limits"] = json.dumps({n: p["left"] for n, p in record["programs"].items()})
+    with open(out, "w") as file:
+        for fact, value in facts.items():
+            file.write(f"# {fact}: {value}\n")
+        for line in [["program", "kind", "tile", "ms"], *lines]:
+            file.write("\t".join(line) + "\n")
+    sys.exit(int(failed))
+
+
+def show(out):
+    """Prints the best tile of each kind for each program."""
+    rows = [line.rstrip("\n").split("\t") for line in open(out) if not line.startswith("#")]
+    for name in dict.fromkeys(row[0] for row in rows[1:]):
+        own = [row for row in rows[1:] if row[0] == name]
+        best = {}
+        for _, kind, tile, ms in own:
+            best[kind] = min(best.get(kind, (1e9, "")), (float(ms), tile))
+        least = min(ms for ms, _ in best.values())
+        for kind, (ms, tile) in best.items():
+            count = sum(row[1] == kind for row in own)
+            print(f"{name:8} {kind:8} {count:5} {ms:9.4f} ms {ms / least - 1:6.1%}  {tile}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("build")
+    command.add_argument("folder", type=pathlib.Path)
+    command.add_argument("programs", nargs="*", default=["mm-f32", "tmv", "mri-q"])
+    command = commands.add_parser("run")
+    command.add_argument("folder", type=pathlib.Path)
+    command.add_argument("out")
+    command.add_argument("--seconds", type=float, default=500)
+    command = commands.add_parser("show")
+    command.add_argument("out")
+    args = parser.parse_args()
+    if args.command == "build":
+        build(args.folder, args.programs)
+    elif args.command == "run":
+        run(args.folder, args.out, args.seconds)
+    else:
+        show(args.out)
+
+
+if __name__ == "__main__":
+    main()
