@@ -290,7 +290,8 @@ void {prefix}_unload(void) {{
                     });
                 }
                 Kind::Value(element) => last.push(format!(
-                    "!{c_name} ? STENCIL_STATUS_OK : stencil_run_reduction(run, {name}, {}, {c_name})",
+                    "!{c_name} ? STENCIL_STATUS_OK\n                : stencil_run_reduction(run, \
+                     {name}, {}, {c_name})",
                     code(*element)
                 )),
             }

@@ -148,7 +148,8 @@ def run(folder, out, seconds):
             for result in found.get("results", []):
                 stem = pathlib.Path(result["plan"]).name.removesuffix(".plan.json")
                 kind, tile = kinds[stem]
-                lines.append([name, kind, tile, f"{statistics.median(result['seconds']) * 1e3:.4f}"])
+                ms = statistics.median(result["seconds"]) * 1e3
+                lines.append([name, kind, tile, f"{ms:.4f}"])
         print(f"{name}: {len(lines)} lines, {time.monotonic() - start:.0f} s", flush=True)
     facts["limits"] = json.dumps({n: p["left"] for n, p in record["programs"].items()})
     with open(out, "w") as file:

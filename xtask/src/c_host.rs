@@ -20,7 +20,8 @@ const STRICT_CPP: [&str; 5] = ["-xc++", "-std=c++11", "-Wall", "-Wextra", "-Werr
 
 /// A program of SL that ends by itself.
 const LAPLACE: &str = "NumDimensions 2\nStencilSize (1, 1)\nDataType double\n\
-    FunctionName Laplace\nCellValue { return (get(0, -1) + get(-1, 0) + get(1, 0) + get(0, 1)) / 4; }\n\
+    FunctionName Laplace\n\
+    CellValue { return (get(0, -1) + get(-1, 0) + get(1, 0) + get(0, 1)) / 4; }\n\
     EdgeValue { return y < 0 ? 1.0 : 0.0; }\n\
     Converged { return fabs(value - get(0, 0)) < 1e-6; }\nConvergedEvery 50\n";
 

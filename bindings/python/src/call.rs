@@ -1,11 +1,11 @@
 //! The arguments of a call: which arrays are which fields, what is copied before a run, and the
 //! key by which calls are known to differ in no more than addresses.
 
-use crate::arrays::{Cells, Held, Library, Place, current_stream, handle, library, view};
+use crate::arrays::{Cells, Held, Library, Place, current_stream, handle, view};
+use crate::copies::{before_outputs, copy, fill, written};
 use crate::errors::argument;
 use crate::fields::{Declared, Names, Slot};
 use crate::memory;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 use std::collections::BTreeMap;
@@ -379,80 +379,5 @@ fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Number> {
     match value.extract::<f64>() {
         Ok(number) => Ok(Number::Float(number)),
         Err(_) => Err(argument(value.py(), format!("the scalar `{name}` is no number: {value}"))),
-    }
-}
-
-/// A copy that lies row-major without padding.
-fn copy<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    let py = array.py();
-    match library(array)? {
-        Library::Torch => {
-            let dense = array.call_method0(intern!(py, "is_contiguous"))?.is_truthy()?;
-            let how = if dense { intern!(py, "clone") } else { intern!(py, "contiguous") };
-            array.call_method0(how)
-        }
-        Library::Numpy | Library::Cupy => array.call_method0(intern!(py, "copy")),
-        Library::Other => match array.getattr_opt(intern!(py, "copy"))? {
-            Some(copy) => copy.call0(),
-            None => Err(argument(
-                py,
-                format!("`{name}` can't be copied; give in_place=True to have it written"),
-            )),
-        },
-    }
-}
-
-/// The arguments of a call, with a copy of each array whose memory gets another field's result:
-/// all are read before any is written.
-fn before_outputs<'py>(
-    values: &Bound<'py, PyDict>,
-    out: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-    let mut given: Vec<_> = values.iter().collect();
-    let Some(out) = out else { return Ok(given) };
-    // Values that are no arrays are refused later, each with its reason.
-    let span = |array: &Bound<'py, PyAny>| {
-        let cells = view(array, "out").ok()?.cells;
-        Some((cells.place, cells.span()))
-    };
-    for (name, value) in &mut given {
-        let Some((place, own)) = span(value) else { continue };
-        for (other, target) in out.iter() {
-            let shares =
-                |(at, span): (Place, (u64, u64))| at == place && span.0 < own.1 && own.0 < span.1;
-            if !other.eq(&*name)? && span(&target).is_some_and(shares) {
-                *value = copy(value, &name.to_string())?;
-                break;
-            }
-        }
-    }
-    Ok(given)
-}
-
-/// Tells PyTorch that an array will be written, so that it refuses gradients that need the cells
-/// from before.
-fn written(array: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
-    let py = array.py();
-    if library(&array)? == Library::Torch {
-        let graph = py.import(intern!(py, "torch.autograd.graph"))?;
-        // Versions before 2.1 have no such function.
-        if let Some(tell) = graph.getattr_opt(intern!(py, "increment_version"))? {
-            tell.call1((&array,))?;
-        }
-    }
-    Ok(array)
-}
-
-/// Copies an array's cells to another.
-fn fill(out: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = out.py();
-    let shapes = [out, value].map(|array| array.getattr(intern!(py, "shape")));
-    let [out_shape, shape] = shapes;
-    if !out_shape?.eq(shape?)? {
-        return Err(argument(py, "an array of `out` has another shape than that of its field"));
-    }
-    match library(out)? {
-        Library::Torch => out.call_method1(intern!(py, "copy_"), (value,)).map(drop),
-        _ => out.set_item(py.Ellipsis(), value),
     }
 }

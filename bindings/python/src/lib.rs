@@ -19,6 +19,7 @@
 mod arrays;
 mod cache;
 mod call;
+mod copies;
 mod errors;
 mod fields;
 mod kinds;

@@ -30,9 +30,9 @@ const KEPT: usize = 4;
 pub struct GraphSettings {
     /// Launches of a chunk, and those up to the end of its last step come with them. Launches of
     /// two chunks do not overlap, so that a chunk should be long; a run tells how far it is, and
-    /// can be cancelled, from chunk to chunk. A chunk with looks at a condition ends with a look: the
-    /// 16th, or the first behind half as many launches. Where so many launches lie between two looks
-    /// that it would have 16 times as many, it ends before.
+    /// can be cancelled, from chunk to chunk. A chunk with looks at a condition ends with a look:
+    /// the 16th, or the first behind half as many launches. Where so many launches lie between two
+    /// looks that it would have 16 times as many, it ends before.
     pub chunk: usize,
     /// Whether all launches are cut that can be, those too that do not fill the device: for tests.
     pub cut_all: bool,

@@ -214,6 +214,7 @@ fn progress_names_each_pass_and_counts_every_step() {
         let mut hook = |progress: Progress<'_>| match progress {
             Progress::Pass { name, ir } => passes.push((name.to_owned(), ir())),
             Progress::Steps { done, of } => steps.push((done, of)),
+            Progress::Candidates { .. } => unreachable!(),
         };
         let mut control = Control { progress: Some(&mut hook), ..Control::default() };
         let executable = session.executable(&heat(), target, control.reborrow()).unwrap();

@@ -47,6 +47,15 @@ impl Checker<'_> {
         true
     }
 
+    /// The numbers of an access's offsets.
+    fn offset(&mut self, name: &Name, offsets: &[ast::Expr]) -> Option<Vec<i64>> {
+        if self.counts_from_coordinates(name, offsets) {
+            return None;
+        }
+        let each: Vec<_> = offsets.iter().map(|expr| self.constant(expr, OFFSET)).collect();
+        each.into_iter().collect()
+    }
+
     /// `A[o, o]` and `A'[o, o]`
     pub(super) fn access(
         &mut self,
@@ -55,13 +64,7 @@ impl Checker<'_> {
         offsets: &[ast::Expr],
         span: Span,
     ) -> Option<Tree> {
-        if self.counts_from_coordinates(name, offsets) {
-            return None;
-        }
-        let offset: Option<Vec<i64>> = {
-            let each: Vec<_> = offsets.iter().map(|expr| self.constant(expr, OFFSET)).collect();
-            each.into_iter().collect()
-        };
+        let offset = self.offset(name, offsets);
         if self.scope.coordinates.iter().flatten().any(|known| known.node == name.node) {
             let message = format!("`{}` is a coordinate and takes no offsets", name.node);
             self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
