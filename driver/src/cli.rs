@@ -73,8 +73,9 @@ pub(crate) struct CompileArgs {
     /// Draw when each block of a wavefront computes which tile row, by the model, as SVG
     #[arg(long, value_name = "FILE", conflicts_with_all = ["candidates", "passes"])]
     pub(crate) wave: Option<PathBuf>,
-    /// Compile the N schedules that are predicted to be fastest, for stencil-bench --tune; the
-    /// files are named after -o with a number each
+    /// Compile the N schedules that are predicted to be fastest, or N tiles of affine loops that
+    /// are worth measuring, for stencil-bench --tune; the files are named after -o with a number
+    /// each
     #[arg(
         long,
         value_name = "N",

@@ -166,7 +166,8 @@ fn c_stem<'a>(args: &'a CompileArgs, emitted: &[Emit]) -> Result<Option<&'a Path
     Ok(Some(stem))
 }
 
-/// Compiles the schedules that are predicted to be fastest, each to files with its number.
+/// Compiles the schedules that are predicted to be fastest, or the tiles of affine loops that are
+/// worth measuring, each to files with its number.
 fn candidates(
     common: &CommonArgs,
     levels: &[Level],
@@ -201,10 +202,15 @@ fn candidates(
         Ok::<(), Failure>(())
     };
     if session.is_nest(&source)? {
-        let mut search = searched(&session, &source, levels, cancel)?;
+        // What can't be written is told before the search.
+        check(1)?;
+        let mut search = searched(common, &session, &source, levels, cancel)?;
         search.tiles.truncate(count);
         check(search.tiles.len())?;
         for (number, found) in search.tiles.iter().enumerate() {
+            if common.timing {
+                print_timing(found.compiled.timing());
+            }
             add(number, &found.compiled, found.plan())?;
         }
         say(table(&search));
@@ -230,6 +236,7 @@ fn candidates(
 
 /// The tiles of a function of affine loops that are worth measuring.
 fn searched(
+    common: &CommonArgs,
     session: &Session,
     source: &Source,
     levels: &[Level],
@@ -239,6 +246,8 @@ fn searched(
     let mut follow = |progress: Progress<'_>| {
         if let Progress::Candidates { done, of } = progress {
             bar.get_or_insert_with(|| new_bar("compile", "tiles", of)).set_position(done);
+        } else if common.print_ir_after_all {
+            print_ir(progress);
         }
     };
     let control =
@@ -252,6 +261,7 @@ fn table(search: &TileSearch) -> String {
     for (limit, left) in &search.limits {
         text += &format!("{left:>8}  {limit}\n");
     }
+    text += &format!("{:>8}  written\n", search.tiles.len());
     text += &format!(
         "{:>8}  {:>12} {:>8} {:>12} {:>6} {:>16} {:>10} {:>10}\n",
         "number",

@@ -16,7 +16,7 @@ const SEQUENCES: [&str; 2] = ["3000", "1000"];
 const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"];
 
 /// The same for C++.
-const STRICT_CPP: [&str; 5] = ["-xc++", "-std=c++11", "-Wall", "-Wextra", "-Werror"];
+const STRICT_CPP: [&str; 6] = ["-xc++", "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror"];
 
 /// A program of SL that ends by itself.
 const LAPLACE: &str = "NumDimensions 2\nStencilSize (1, 1)\nDataType double\n\

@@ -11,6 +11,7 @@ foreach(_stencil_pair "runtime:stencil_runtime" "compiler:stencilc")
         set_target_properties(stencil::${_stencil_target} PROPERTIES
             IMPORTED_LOCATION "${_stencil_file}"
             IMPORTED_NO_SONAME TRUE
+            INTERFACE_LINK_LIBRARIES m
             INTERFACE_INCLUDE_DIRECTORIES "${_stencil_prefix}/include")
     endif()
 endforeach()

@@ -20,7 +20,9 @@ pub fn copy<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, P
             Some(copy) => copy.call0(),
             None => Err(argument(
                 py,
-                format!("`{name}` can't be copied; give in_place=True to have it written"),
+                format!(
+                    "`{name}` can't be copied; copy it before the call, or give in_place=True to have it written"
+                ),
             )),
         },
     }
@@ -39,16 +41,26 @@ pub fn before_outputs<'py>(
         let cells = view(array, "out").ok()?.cells;
         Some((cells.place, cells.span()))
     };
+    let targets: Vec<_> =
+        out.iter().filter_map(|(name, target)| Some((name.to_string(), span(&target)?))).collect();
+    let kept = |name: &str, value: Bound<'py, PyAny>| {
+        let Some((place, own)) = span(&value) else { return Ok(value) };
+        let shares = |(other, (at, span)): &(String, (Place, (u64, u64)))| {
+            other != name && *at == place && span.0 < own.1 && own.0 < span.1
+        };
+        if targets.iter().any(shares) { copy(&value, name) } else { Ok(value) }
+    };
     for (name, value) in &mut given {
-        let Some((place, own)) = span(value) else { continue };
-        for (other, target) in out.iter() {
-            let shares =
-                |(at, span): (Place, (u64, u64))| at == place && span.0 < own.1 && own.0 < span.1;
-            if !other.eq(&*name)? && span(&target).is_some_and(shares) {
-                *value = copy(value, &name.to_string())?;
-                break;
-            }
+        let name = name.to_string();
+        let Ok(members) = value.cast::<PyDict>() else {
+            *value = kept(&name, value.clone())?;
+            continue;
+        };
+        let all = PyDict::new(value.py());
+        for (member, value) in members.iter() {
+            all.set_item(&member, kept(&format!("{name}.{member}"), value)?)?;
         }
+        *value = all.into_any();
     }
     Ok(given)
 }

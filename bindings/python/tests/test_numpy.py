@@ -52,6 +52,15 @@ def test_an_out_that_is_another_input():
     now, before = u.copy(), p.copy()
     kernel(U=now, P=before, out={"U": before, "P": now})
     assert np.array_equal(before, wanted.U) and np.array_equal(now, wanted.P)
+    struct = WAVE.replace("field U : f64 on G\n", "struct S { u : f64, p : f64 }\n")
+    struct = struct.replace("field P : f64 on G", "field W : S on G")
+    struct = struct.replace("(U, P)", "W").replace("(2*U[0] - P[0]", "S { u: 2*W[0].u - W[0].p")
+    struct = struct.replace("(U[-1] + U[1] - 2*U[0])", "(W[-1].u + W[1].u - 2*W[0].u)")
+    struct = struct.replace(", U[0])", ", p: W[0].u }")
+    now, before = u.copy(), p.copy()
+    of_struct = stencilc.compile(struct, target="reference")
+    of_struct(W={"u": now, "p": before}, out={"W": {"u": before, "p": now}})
+    assert np.array_equal(before, wanted.U) and np.array_equal(now, wanted.P)
     # An array that only overlaps, and one that runs backwards.
     room[10:30] = p
     result = kernel(U=u, P=room[10:30], out={"U": room[:20], "P": np.empty(20)})

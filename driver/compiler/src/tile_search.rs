@@ -3,7 +3,8 @@
 //!
 //! Source: Baskaran et al., A Compiler Framework for Optimization of Affine Loop Nests for General
 //! Purpose Computations on GPUs, section 7. The limits stand in the paper's order. The paper leaves
-//! `p` open; its example keeps what moves twice the least.
+//! `p` open; its example keeps tiles that move at most twice the
+//! least.
 
 use crate::control::{Control, Progress};
 use crate::failure::Failure;
@@ -12,14 +13,16 @@ use crate::session::{Compiled, Session};
 use crate::stages;
 use crate::toolchain;
 use std::path::Path;
+use stencil_dialects::error::Error;
 use stencil_dialects::tiled::NestTile;
 use stencil_frontend::source::Source;
 use stencil_passes::affine::tile_search::{self, Shape};
+use stencil_passes::target::Target;
 use stencil_runtime::device::Device;
-use stencil_runtime::model::{Work, residency};
+use stencil_runtime::model::{Work, residency, resident_warps};
 use stencil_runtime::plan::{CopySettings, Plan};
 
-/// More loads and stores than the least, in percent, that a tile may have: the paper's `p`.
+/// A tile may load and store this many percent more than the least: the paper's `p`.
 pub const MORE_MOVED: f64 = 100.0;
 
 /// The least part of a multiprocessor's threads that a tile keeps.
@@ -30,6 +33,8 @@ pub const LEAST_THREADS: f64 = 0.25;
 pub struct FoundTile {
     /// The tile.
     pub tile: NestTile,
+    /// Whether it is one that the compiler takes without a search. The limits leave it.
+    pub own: bool,
     /// Elements that are loaded from global memory and stored to it for each iteration of the
     /// loops in time.
     pub moved: f64,
@@ -72,15 +77,24 @@ impl Session {
         levels: &[Level],
         mut control: Control<'_>,
     ) -> Result<TileSearch, Failure> {
-        let device = self.options.target()?.device;
+        if self.options.config.no_nest_tiles {
+            return Err(Failure::user(
+                "a search for tiles and the option no-nest-tiles exclude each other; leave one out",
+            ));
+        }
+        let in_source = |error: Error| Failure::in_source(&error, source);
+        let context = stages::context(source)?;
+        let module = self.begin(&context, source, control.reborrow())?.module;
+        let device = Target::of(&module).map_err(in_source)?.device;
+        if !device.has_ptx() {
+            return Err(Failure::user(format!(
+                "{}: tiles are searched for NVIDIA's GPUs alone; leave --candidates out",
+                source.name
+            )));
+        }
         let ptxas = toolchain::ptxas();
         let threads = self.threads(source, ptxas.as_deref(), device, control.reborrow())?;
-        let mut shapes = {
-            let context = stages::context(source)?;
-            let module = self.begin(&context, source, control.reborrow())?.module;
-            tile_search::shapes(&module, &threads)
-                .map_err(|error| Failure::in_source(&error, source))?
-        };
+        let mut shapes = tile_search::shapes(&module, &threads).map_err(in_source)?;
         if shapes.is_empty() {
             return Err(Failure::user(format!(
                 "{}: no loop of this function can be tiled, or each states its tile, so there are \
@@ -91,7 +105,7 @@ impl Session {
         let shown = threads.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         let mut limits = vec![(format!("blocks of {shown} threads that fit"), shapes.len())];
         let least = shapes.iter().map(|shape| shape.moved).fold(f64::INFINITY, f64::min);
-        shapes.retain(|shape| shape.moved <= least * (1.0 + MORE_MOVED / 100.0));
+        shapes.retain(|shape| shape.own || shape.moved <= least * (1.0 + MORE_MOVED / 100.0));
         limits.push((
             format!("at most {MORE_MOVED} % more loads and stores than the least"),
             shapes.len(),
@@ -99,19 +113,32 @@ impl Session {
         let mut tiles = Vec::new();
         let of = u64::try_from(shapes.len()).unwrap_or(u64::MAX);
         for (done, shape) in (1..).zip(shapes) {
-            tiles.push(self.found(source, levels, shape, ptxas.as_deref(), control.reborrow())?);
+            tiles.push(self.found(
+                source,
+                levels,
+                shape,
+                (ptxas.as_deref(), device),
+                control.reborrow(),
+            )?);
             control.report(Progress::Candidates { done, of });
         }
-        let enough = |tile: &FoundTile| tile.occupancy.is_none_or(|part| part >= LEAST_THREADS);
+        let enough =
+            |tile: &FoundTile| tile.own || tile.occupancy.is_none_or(|part| part >= LEAST_THREADS);
         tiles.retain(enough);
-        limits.push(match ptxas {
-            Some(_) => {
-                let percent = LEAST_THREADS * 100.0;
-                let most = device.threads_per_multiprocessor;
-                (format!("{percent} % of {most} threads on a multiprocessor"), tiles.len())
-            }
-            None => ("registers are unknown without ptxas".to_owned(), tiles.len()),
-        });
+        let percent = LEAST_THREADS * 100.0;
+        let most = device.threads_per_multiprocessor;
+        let mut limit = format!("at least {percent} % of {most} threads on a multiprocessor");
+        if ptxas.is_none() {
+            limit += " (not looked at: ptxas was not found; set STENCILC_PTXAS)";
+        }
+        limits.push((limit, tiles.len()));
+        if tiles.is_empty() {
+            return Err(Failure::user(format!(
+                "{}: no tile leaves room for {percent} % of {most} threads on a multiprocessor, so \
+                 there are no candidates; leave --candidates out",
+                source.name
+            )));
+        }
         let order = |tile: &FoundTile| (tile.moved, -tile.occupancy.unwrap_or(0.0));
         tiles.sort_by(|a, b| {
             let ((a, one), (b, other)) = (order(a), order(b));
@@ -134,11 +161,11 @@ impl Session {
         let compiled = plain.compile(source, &[Level::Plan, Level::Ptx], control)?;
         let registers = kernels(&compiled, ptxas)?
             .map_or(1, |all| all.iter().map(|kernel| kernel.registers).max().unwrap_or(1).max(1));
-        let warp = device.warp.max(1);
-        let most = (device.registers / registers).min(device.threads_per_block) / warp * warp;
-        let counts =
-            [most, most / 2, most / 4].map(|count| i64::from((count / warp).max(1) * warp));
-        Ok(counts.to_vec())
+        let warps = resident_warps(registers, device).min(device.threads_per_block / device.warp);
+        let counts = [warps, warps / 2, warps / 4].map(|warps| warps.max(1) * device.warp);
+        let mut counts: Vec<_> = counts.into_iter().map(i64::from).collect();
+        counts.dedup();
+        Ok(counts)
     }
 
     /// A tile with its code, and what the code takes of a multiprocessor.
@@ -147,19 +174,19 @@ impl Session {
         source: &Source,
         levels: &[Level],
         shape: Shape,
-        ptxas: Option<&Path>,
+        (ptxas, device): (Option<&Path>, &Device),
         control: Control<'_>,
     ) -> Result<FoundTile, Failure> {
         let needed = [levels, &[Level::Plan, Level::Ptx]].concat();
         let session = self.with_nest_tile(shape.tile.clone());
         let compiled = session.compile(source, &needed, control)?;
-        let device = self.options.target()?.device;
         let kernels = kernels(&compiled, ptxas)?;
         let part = |kernel: &Work| residency(kernel, device).map_or(0.0, |found| found.occupancy);
         Ok(FoundTile {
             registers: kernels.iter().flatten().map(|kernel| kernel.registers).max(),
             occupancy: kernels.iter().flatten().map(part).min_by(f64::total_cmp),
             tile: shape.tile,
+            own: shape.own,
             moved: shape.moved,
             compiled,
         })
@@ -167,11 +194,14 @@ impl Session {
 }
 
 impl FoundTile {
-    /// The plan, which says how blocks share copies.
+    /// The plan, whose settings are the tile.
     pub fn plan(&self) -> Option<Plan> {
         let mut plan = self.compiled.plan()?.clone();
-        let NestTile { copiers, time, .. } = self.tile;
-        plan.settings.copies = Some(CopySettings { copiers, time });
+        let NestTile { threads, copiers, per_thread, time } = &self.tile;
+        let cells = threads.iter().zip(per_thread).map(|(threads, cells)| threads * cells);
+        plan.settings.tile = cells.collect();
+        plan.settings.per_thread.clone_from(per_thread);
+        plan.settings.copies = Some(CopySettings { copiers: *copiers, time: *time });
         Some(plan)
     }
 }

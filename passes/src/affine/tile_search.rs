@@ -4,8 +4,9 @@
 //! Purpose Computations on GPUs, sections 5.6 (the model of memory traffic) and 7 (the search).
 //!
 //! The tiles have numbers of threads that the caller names, each split over the axes in all ways by
-//! powers of two, powers of two of cells per thread, and powers of two of iterations that share a
-//! copy. Those that do not fit a block of the device are left out.
+//! powers of two, with copiers where there is one axis; powers of two of cells per thread; and
+//! powers of two of iterations that share a copy. The compiler's own tile comes first. Those that
+//! do not fit a block of the device are left out.
 
 use super::launches::{Function, Launch};
 use super::lower_affine_nest::with_launches;
@@ -32,6 +33,8 @@ const MOST_CELLS: i64 = 8;
 pub struct Shape {
     /// The tile.
     pub tile: NestTile,
+    /// Whether it is one that the compiler takes without a search.
+    pub own: bool,
     /// Elements that are loaded from global memory and stored to it for each iteration of the
     /// loops in time, added up over launches and loops. Elements in registers count once for a
     /// loop, which has [`tile_shape::MOST_TIME`] iterations where its length is not known.
@@ -47,26 +50,35 @@ pub fn shapes(module: &Module, threads: &[i64]) -> Result<Vec<Shape>, Error> {
     let device = Target::of(module)?.device;
     with_launches(module, |function, phases| {
         let launches = phases.iter().flat_map(|phase| &phase.launches);
-        let open = launches.filter(|launch| match launch.ops[..] {
-            [op] => matches!(tiled::nest_tile(op), Ok(None)),
-            _ => false,
-        });
-        let tiled: Vec<(&Launch, Tileable)> = open
-            .filter_map(|launch| Some((launch, shared_tiles::of(function, launch).ok()?)))
-            .collect();
+        let mut tiled: Vec<(&Launch, Tileable)> = Vec::new();
+        for launch in launches {
+            let [op] = launch.ops[..] else { continue };
+            if tiled::nest_tile(op)?.is_none()
+                && let Ok(tileable) = shared_tiles::of(function, launch)
+            {
+                tiled.push((launch, tileable));
+            }
+        }
         let axes = tiled.iter().map(|(launch, _)| launch.axis_count()).max().unwrap_or(0);
         let tiled: Vec<_> = tiled.iter().filter(|(of, _)| of.axis_count() == axes).collect();
         let trips = tiled.iter().flat_map(|(_, of)| &of.loops).map(|of| of.trips(function.nest));
         let longest = trips.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
         let longest = longest.unwrap_or(tile_shape::MOST_TIME).clamp(1, tile_shape::MOST_TIME);
-        let shape = |tile: NestTile| {
+        let shape = |tile: NestTile, own: bool| {
             let of_launch = |(launch, tileable): &&(&Launch, Tileable)| {
                 moved(function, launch, tileable, &tile, device)
             };
             let all: Option<f64> = tiled.iter().map(of_launch).sum();
-            all.map(|moved| Shape { tile: tile.clone(), moved })
+            all.map(|moved| Shape { tile: tile.clone(), own, moved })
         };
-        Ok(tiles(axes, longest, threads).into_iter().filter_map(shape).collect())
+        let own: Vec<NestTile> = tiled
+            .iter()
+            .filter_map(|(launch, of)| tile_shape::default(function, launch, of, device).ok())
+            .collect();
+        let mut all = tiles(axes, longest, threads, device.warp.into());
+        all.retain(|tile| !own.contains(tile));
+        let others = all.into_iter().filter_map(|tile| shape(tile, false));
+        Ok(own.iter().filter_map(|tile| shape(tile.clone(), true)).chain(others).collect())
     })
 }
 
@@ -76,9 +88,9 @@ fn powers(most: i64) -> impl Iterator<Item = i64> + Clone {
 }
 
 /// Every tile of blocks with some axes.
-fn tiles(axes: usize, longest: i64, threads: &[i64]) -> Vec<NestTile> {
+fn tiles(axes: usize, longest: i64, threads: &[i64], warp: i64) -> Vec<NestTile> {
     let mut found = Vec::new();
-    for (threads, copiers) in threads.iter().flat_map(|count| splits(axes, *count)) {
+    for (threads, copiers) in threads.iter().flat_map(|count| splits(axes, *count, warp)) {
         for per_thread in cells(axes) {
             for time in powers(longest).filter(|time| *time >= FEWEST_TIMES || time * 2 > longest) {
                 let (threads, per_thread) = (threads.clone(), per_thread.clone());
@@ -90,12 +102,12 @@ fn tiles(axes: usize, longest: i64, threads: &[i64]) -> Vec<NestTile> {
 }
 
 /// Threads of a block along each axis, slowest first, and the copiers of each.
-fn splits(axes: usize, count: i64) -> Vec<(Vec<i64>, i64)> {
+fn splits(axes: usize, count: i64, warp: i64) -> Vec<(Vec<i64>, i64)> {
     let along_x = || powers(count).filter(move |x| *x >= FEWEST_ALONG_X && count % x == 0);
     match axes {
         0 => Vec::new(),
         // A warp that computes, at least.
-        1 => powers(count / 32)
+        1 => powers(count / warp)
             .filter(|copiers| count % copiers == 0)
             .map(|copiers| (vec![count / copiers], copiers))
             .collect(),
@@ -128,10 +140,10 @@ fn moved<'c>(
 ) -> Option<f64> {
     let fitted = tile_shape::fit(function, launch, tileable, tile, device).ok()?;
     let cells: i64 = fitted.threads.iter().chain(&fitted.per_thread).product();
-    let iterations = (cells * tile.time) as f64;
     let loops = tileable.loops.iter().enumerate();
     let of_loop = |(at, of): (usize, &TimeLoop)| {
         let trips = of.trips(function.nest).unwrap_or(tile_shape::MOST_TIME).max(1);
+        let iterations = (cells * tile.time.min(trips)) as f64;
         let stored = of.registers.iter().filter(|register| register.stored).count();
         let kept = (of.registers.len() + stored) as f64 / trips as f64;
         loaded(function, &fitted, at, of) / iterations + kept

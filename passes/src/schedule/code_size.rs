@@ -20,7 +20,7 @@ use stencil_dialects::tiled::{Halo, Schedule};
 /// Evaluations of point functions in the code of a candidate of several steps.
 const MOST_EVALUATIONS: i64 = 400;
 
-/// Operations in the code of a kernel. Kernels just below take 5 to 15 s to compile.
+/// Operations in the code of a kernel. Kernels just below take 5 to 35 s to compile.
 pub const MOST_OPERATIONS: i64 = 200_000;
 
 /// Operations beside those of its function that an evaluation takes.
@@ -32,8 +32,8 @@ pub const MOST_OF_ALL: i64 = 300_000;
 /// Operations of an absolute read: its address, and LLVM's looks at all pairs of addresses.
 const ABSOLUTE_READ: i64 = 8;
 
-/// Operations of a conversion of a float to an integer. With what keeps it within the integer's
-/// numbers and back, 47,000 of them took 58 s.
+/// Operations of a conversion of a float to an integer: it also keeps to the integer's ends. 47,000
+/// conversions took 58 s to compile.
 const CONVERSION: i64 = 9;
 
 /// Operations of a boundary rule along a dimension: 2 and 6 ms of a read in a kernel of 1,200.

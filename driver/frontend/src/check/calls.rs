@@ -15,7 +15,15 @@ use stencil_runtime::array::Element;
 
 impl Checker<'_> {
     /// Reports `A[i-1, j]`, where every offset counts from the coordinate of its dimension.
-    fn counts_from_coordinates(&mut self, name: &Name, offsets: &[ast::Expr]) -> bool {
+    fn counts_from_coordinates(
+        &mut self,
+        name: &Name,
+        primed: bool,
+        offsets: &[ast::Expr],
+    ) -> bool {
+        if !matches!(self.symbols.get(&name.node), Some((Symbol::Field(_), _))) {
+            return false;
+        }
         let from = |expr: &ast::Expr, coordinate: &Option<Name>| {
             let is_own = |expr: &ast::Expr| {
                 let known = coordinate.as_ref().map(|known| known.node.as_str());
@@ -26,7 +34,8 @@ impl Checker<'_> {
                     let ast::ExprKind::Int(by) = right.node else { return None };
                     match op.node {
                         ast::BinaryOp::Add => Some(by.to_string()),
-                        ast::BinaryOp::Sub => Some(format!("-{by}")),
+                        ast::BinaryOp::Sub if by > 0 => Some(format!("-{by}")),
+                        ast::BinaryOp::Sub => Some(by.to_string()),
                         _ => None,
                     }
                 }
@@ -41,15 +50,23 @@ impl Checker<'_> {
             return false;
         }
         let span = first.span.to(last.span);
-        let message = format!("the offsets of `{}` count from the present point", name.node);
+        let message = format!(
+            "the offsets of `{}` are coordinates, but they count from the present point",
+            name.node
+        );
         let error = Diagnostic::error(message, span, "");
-        self.report(error.help(format!("write `{}[{}]`", name.node, meant.join(", "))));
+        self.report(error.help(format!(
+            "write `{}{}[{}]`",
+            name.node,
+            if primed { "'" } else { "" },
+            meant.join(", ")
+        )));
         true
     }
 
     /// The numbers of an access's offsets.
-    fn offset(&mut self, name: &Name, offsets: &[ast::Expr]) -> Option<Vec<i64>> {
-        if self.counts_from_coordinates(name, offsets) {
+    fn offset(&mut self, name: &Name, primed: bool, offsets: &[ast::Expr]) -> Option<Vec<i64>> {
+        if self.counts_from_coordinates(name, primed, offsets) {
             return None;
         }
         let each: Vec<_> = offsets.iter().map(|expr| self.constant(expr, OFFSET)).collect();
@@ -64,7 +81,7 @@ impl Checker<'_> {
         offsets: &[ast::Expr],
         span: Span,
     ) -> Option<Tree> {
-        let offset = self.offset(name, offsets);
+        let offset = self.offset(name, primed, offsets);
         if self.scope.coordinates.iter().flatten().any(|known| known.node == name.node) {
             let message = format!("`{}` is a coordinate and takes no offsets", name.node);
             self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));

@@ -154,7 +154,7 @@ impl Checker<'_> {
         );
         self.report(error.help(match expr.node {
             ExprKind::Float(_) if what == super::PARAM => {
-                "a number of a type is a scalar, as in `scalar c : f32 = 0.5`"
+                "a param is an integer; another number is a scalar, as in `scalar c : f32 = 0.5`"
             }
             _ => "made of integers, params, `+ - * / %` and parentheses",
         }));

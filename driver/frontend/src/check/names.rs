@@ -211,16 +211,11 @@ impl Checker<'_> {
             )),
             None if self.scope.ends_run => error.help(format!(
                 "declare it above: `reduce {name} : f32 = max(...) on [...]` for a number of the \
-                 fields, `scalar {name} : f32` for one that stays"
+                 fields, `scalar {name} : f32` for a constant"
             )),
             None if self.scope.body => {
                 error.help("a body sees its parameters; give it coordinates and `let`s by these")
             }
-            None if name == "for" => error.help(
-                "a box stands for the loops, as in `fn f -> A [i in 0..N-1] = ...`; over a \
-                 constant range write `sum(k in -2..2) A[k]`",
-            ),
-            None if name == "return" => error.help("leave it out: the value is an expression"),
             None if ["i", "j", "k", "x", "y", "z", "x0", "x1", "x2"].contains(&name) => {
                 error.help(format!("a coordinate is named in the box, as in `[{name} in 1..N-2]`"))
             }

@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
         let error = Diagnostic::error(message, self.span(), "");
         let error = match self.peek() {
             TokenKind::Name(word) if word == "until" => {
-                error.help("`until` goes on with `steps`, as in `steps 100 until worst < 1`")
+                error.help("`until` belongs to `steps`, as in `steps 100 until worst < 1`")
             }
             TokenKind::Mark("=") if what == "`then`" => error.help("equality is written `==`"),
             TokenKind::Name(word) if what == "`then`" => error.help(match word.as_str() {
@@ -149,8 +149,13 @@ impl<'a> Parser<'a> {
 
     /// Whether the last token was this mark.
     fn behind(&self, mark: &str) -> bool {
+        matches!(self.last(), Some(TokenKind::Mark(found)) if *found == mark)
+    }
+
+    /// What was read last.
+    pub(super) fn last(&self) -> Option<&TokenKind> {
         let last = self.at.checked_sub(1).and_then(|place| self.tokens.get(place));
-        last.is_some_and(|token| matches!(token.kind, TokenKind::Mark(found) if found == mark))
+        last.map(|token| &token.kind)
     }
 
     pub(super) fn unclosed(&mut self, what: &str, open: usize) -> Failed {

@@ -141,7 +141,18 @@ impl<'a> Parser<'a> {
             self.span(),
             "no item starts like this",
         );
+        let word = match self.last() {
+            Some(TokenKind::Name(word)) => word.as_str(),
+            _ => "",
+        };
         self.fail(match (hint, self.peek()) {
+            (None, _) if word == "for" => error.help(
+                "a box stands for the loops, as in `fn f -> A [i in 0..N-1] = ...`; over a \
+                 constant range write `sum(k in -2..2) A[k]`",
+            ),
+            (None, _) if word == "return" => {
+                error.help("leave `return` out: the value is an expression")
+            }
             (Some("until" | "every"), TokenKind::Name(found))
                 if found == "until" || found == "every" =>
             {
