@@ -4,13 +4,15 @@
     python3 FOLDER/search.py run FOLDER OUT.tsv [--seconds S]
     python3 test-suite/bench/search.py show OUT.tsv
 
+PROGRAM is one of mm-f32, mv, tmv, mvt, mri-q and cp; without any, mm-f32, tmv and mri-q are built.
 `build` needs the compiled project, ptxas and no GPU. FOLDER then holds all that `run` needs beside
 Python and a GPU: plans, PTX, `stencil-bench` and the scripts.
 
 The pruned candidates are those of `stencilc --candidates`. The others have every power of two of
-threads, copiers and cells per thread, and the times of `TIMES`, whatever the limits of the search
-say. Results are checked against kernels without tiles. `show` prints the best of both, and the tile
-that the compiler takes without a search. Exit code 1 if a run fails.
+threads (32 to 1,024 with one axis, 64 to 1,024 with two), of copiers with one axis, and of cells
+per thread up to 8, and the times of `TIMES`, whatever the limits of the search say. Results are
+checked against kernels without tiles. `show` prints the best of both, and the tile that the
+compiler takes without a search. Exit code 1 if a run fails.
 """
 
 import argparse
@@ -51,21 +53,21 @@ def grid(axes):
     if axes == 1:
         for total, copiers in itertools.product(powers(32, 1024), powers(1, 32)):
             if total // copiers >= 32:
-                for cells, time in itertools.product(powers(1, 8), TIMES[1]):
-                    yield [total // copiers], copiers, [cells], time
+                for cells, steps in itertools.product(powers(1, 8), TIMES[1]):
+                    yield [total // copiers], copiers, [cells], steps
         return
     for y, x in itertools.product(powers(2, 64), powers(8, 64)):
         if 64 <= x * y <= 1024:
             for cells in itertools.product(powers(1, 8), repeat=2):
-                for time in TIMES[2]:
-                    yield [y, x], 1, list(cells), time
+                for steps in TIMES[2]:
+                    yield [y, x], 1, list(cells), steps
 
 
 def text(tile):
     """A tile in a column."""
-    threads, copiers, cells, time = tile
-    listed = [",".join(map(str, all)) for all in (threads, cells)]
-    return f"threads={listed[0]} copiers={copiers} per-thread={listed[1]} time={time}"
+    threads, copiers, cells, steps = tile
+    listed = [",".join(map(str, numbers)) for numbers in (threads, cells)]
+    return f"threads={listed[0]} copiers={copiers} per-thread={listed[1]} time={steps}"
 
 
 def tile_of(plan):
@@ -78,6 +80,8 @@ def tile_of(plan):
 
 def build(folder, names):
     """Compiles all tiles of some programs."""
+    if unknown := set(names) - set(PROGRAMS):
+        sys.exit(f"error: no program {sorted(unknown)[0]}; there are {', '.join(PROGRAMS)}")
     release = common.ROOT / "target/release"
     stencilc = release / "stencilc"
     common.take_along(folder, release, "search.py")
@@ -92,7 +96,8 @@ def build(folder, names):
         rows.append([f"{name}.default", "default", "the compiler's own"])
         found = common.call([*words, "--candidates", MOST, "-o", folder / name])
         left = [line.strip() for line in found.stderr.splitlines()]
-        left = left[1:[line.startswith("number") for line in left].index(True)]
+        left = left[[line.startswith("tiles left") for line in left].index(True) + 1:]
+        left = left[:[line.startswith("number") for line in left].index(True)]
         searched, seen = time.monotonic() - start, set()
         for plan in sorted(folder.glob(f"{name}.[0-9]*.plan.json")):
             tile = text(tile_of(json.loads(plan.read_text())))
@@ -119,6 +124,7 @@ def build(folder, names):
 
 def run(folder, out, seconds):
     """Measures what a build left."""
+    folder = folder.resolve()
     record = common.manifest(folder, "search.json", "search.py build")
     lines, facts, failed = [], {"commit": record["commit"]}, False
     start = time.monotonic()
@@ -179,7 +185,8 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("build")
     command.add_argument("folder", type=pathlib.Path)
-    command.add_argument("programs", nargs="*", default=["mm-f32", "tmv", "mri-q"])
+    usual = ["mm-f32", "tmv", "mri-q"]
+    command.add_argument("programs", nargs="*", metavar="PROGRAM", default=usual)
     command = commands.add_parser("run")
     command.add_argument("folder", type=pathlib.Path)
     command.add_argument("out")
