@@ -41,6 +41,7 @@ PROGRAMS = {
 SCALARS = {"mm-f32": {"alpha": 1.5, "beta": 0.25}, "cp": {"spacing": 0.1}}
 TIMES = {1: [8, 32, 64, 128, 512], 2: [8, 16, 64]}
 MOST = 1000
+TILE = ["threads", "copiers", "per_thread", "time"]
 
 
 def powers(first, last):
@@ -126,7 +127,7 @@ def run(folder, out, seconds):
     """Measures what a build left."""
     folder = folder.resolve()
     record = common.manifest(folder, "search.json", "search.py build")
-    lines, facts, failed = [], {"commit": record["commit"]}, False
+    rows, facts, failed = [], {"commit": record["commit"]}, False
     start = time.monotonic()
     for name, program in record["programs"].items():
         kinds = dict((stem, (kind, tile)) for stem, kind, tile in program["rows"])
@@ -155,29 +156,27 @@ def run(folder, out, seconds):
                 stem = pathlib.Path(result["plan"]).name.removesuffix(".plan.json")
                 kind, tile = kinds[stem]
                 ms = statistics.median(result["seconds"]) * 1e3
-                lines.append([name, kind, tile, f"{ms:.4f}"])
-        print(f"{name}: {len(lines)} lines, {time.monotonic() - start:.0f} s", flush=True)
+                columns = [word.partition("=")[2] for word in tile.split() if "=" in word]
+                columns = dict(zip(TILE, columns or [""] * len(TILE), strict=True))
+                rows.append({"program": name, "kind": kind, **columns, "ms": f"{ms:.4f}"})
+        print(f"{name}: {len(rows)} tiles, {time.monotonic() - start:.0f} s", flush=True)
     facts["limits"] = json.dumps({n: p["left"] for n, p in record["programs"].items()})
-    with open(out, "w") as file:
-        for fact, value in facts.items():
-            file.write(f"# {fact}: {value}\n")
-        for line in [["program", "kind", "tile", "ms"], *lines]:
-            file.write("\t".join(line) + "\n")
+    common.write_record(out, facts, rows)
     sys.exit(int(failed))
 
 
 def show(out):
     """Prints the best tile of each kind for each program."""
-    rows = [line.rstrip("\n").split("\t") for line in open(out) if not line.startswith("#")]
-    for name in dict.fromkeys(row[0] for row in rows[1:]):
-        own = [row for row in rows[1:] if row[0] == name]
-        best = {}
-        for _, kind, tile, ms in own:
-            best[kind] = min(best.get(kind, (1e9, "")), (float(ms), tile))
-        least = min(ms for ms, _ in best.values())
-        for kind, (ms, tile) in best.items():
-            count = sum(row[1] == kind for row in own)
-            print(f"{name:8} {kind:8} {count:5} {ms:9.4f} ms {ms / least - 1:6.1%}  {tile}")
+    _, rows = common.read_record(out)
+    for name in dict.fromkeys(row["program"] for row in rows):
+        own = [row for row in rows if row["program"] == name]
+        least = min(float(row["ms"]) for row in own)
+        for kind in dict.fromkeys(row["kind"] for row in own):
+            of_kind = [row for row in own if row["kind"] == kind]
+            best = min(of_kind, key=lambda row: float(row["ms"]))
+            tile = " ".join(f"{column}={best[column]}" for column in TILE if best[column])
+            ms = float(best["ms"])
+            print(f"{name:8} {kind:8} {len(of_kind):5} {ms:9.4f} ms {ms / least - 1:6.1%}  {tile}")
 
 
 def main():
