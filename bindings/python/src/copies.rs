@@ -21,7 +21,8 @@ pub fn copy<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, P
             None => Err(argument(
                 py,
                 format!(
-                    "`{name}` can't be copied; copy it before the call, or give in_place=True to have it written"
+                    "`{name}` can't be copied; copy it before the call, or give in_place=True to \
+                     have it written"
                 ),
             )),
         },
