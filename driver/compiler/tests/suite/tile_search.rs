@@ -6,7 +6,7 @@ use stencil_runtime::tune::{Entry, Schedules};
 /// A mean over four cells, whose weights all threads read alike.
 const MEAN: &str = r#"
 func.func @mean(
-    %a: memref<?xf32> {stencil.name = "A", stencil.extents = ["N + 3"]},
+    %a: memref<?xf32> {stencil.name = "A", stencil.extents = ["P"]},
     %w: memref<4xf32> {stencil.name = "W"},
     %b: memref<?xf32> {stencil.name = "B", stencil.extents = ["N"]},
     %n: index {stencil.name = "N"}) {
