@@ -66,10 +66,11 @@ pub fn most_steps(
     let pieces: i64 = applies.iter().map(|apply| count(apply.pieces.len())).sum();
     let evaluations = pieces.saturating_mul(strategy.usual_copies(rank)).max(1);
     let operations = operations(program, strategy, applies, per_thread)?.max(1);
-    let further = strategy.further_steps();
-    let most = (MOST_EVALUATIONS / evaluations).min(MOST_OPERATIONS / operations - further);
-    let all = |height: i64| heights(height).into_iter().map(|steps| steps + further).sum::<i64>();
-    let fits = |height: &i64| all(*height) <= MOST_OF_ALL / operations;
+    let last = last_steps(program, strategy, applies, per_thread)?;
+    let most = (MOST_EVALUATIONS / evaluations).min((MOST_OPERATIONS - last) / operations);
+    let kernel = |steps: i64| operations.saturating_mul(steps).saturating_add(last);
+    let all = |height: i64| heights(height).into_iter().map(kernel).sum::<i64>();
+    let fits = |height: &i64| all(*height) <= MOST_OF_ALL;
     Ok((2..=most).rev().find(fits).unwrap_or(1))
 }
 
@@ -111,6 +112,22 @@ fn operations(
             false => 0,
         };
         let each = own.saturating_add(rules).saturating_add(reads).saturating_mul(copies);
+        operations = operations.saturating_add(each);
+    }
+    Ok(operations)
+}
+
+/// Operations of the steps for which a kernel has code beside those of its launch.
+fn last_steps(
+    program: &Program,
+    strategy: &dyn Strategy,
+    applies: &[&Apply],
+    per_thread: &[i64],
+) -> Result<i64, Error> {
+    let copies = strategy.copies(per_thread).saturating_mul(strategy.further_steps());
+    let mut operations = 0_i64;
+    for piece in applies.iter().flat_map(|apply| &apply.pieces) {
+        let each = evaluation(program, piece.function)?.saturating_mul(copies);
         operations = operations.saturating_add(each);
     }
     Ok(operations)
@@ -163,8 +180,8 @@ pub fn of_kernel(
     applies: &[&Apply],
     (per_thread, steps): (&[i64], i64),
 ) -> Result<i64, Error> {
-    let steps = steps.saturating_add(strategy.further_steps());
-    Ok(operations(program, strategy, applies, per_thread)?.saturating_mul(steps))
+    let operations = operations(program, strategy, applies, per_thread)?.saturating_mul(steps);
+    Ok(operations.saturating_add(last_steps(program, strategy, applies, per_thread)?))
 }
 
 /// Declines kernels of some steps whose code would be too long. The result is its operations.
