@@ -330,6 +330,7 @@ fn messages_about_long_values_are_short() {
 }
 
 /// Passes of upstream that crash on some modules are told by name, with the exit code of an input.
+/// This one reads memory that is not its own, and a few runs of a hundred do not crash.
 #[test]
 fn a_crash_of_upstreams_is_told() {
     let scratch = Scratch::new();
@@ -340,7 +341,8 @@ fn a_crash_of_upstreams_is_told() {
         ("stencil-opt", format!("--pass-pipeline=builtin.module({pass})")),
         ("stencilc", format!("--passes=builtin.module({pass})")),
     ] {
-        let outcome = scratch.run(tool, &["loop.mlir", &option, "-o", "out"]);
+        let run = || scratch.run(tool, &["loop.mlir", &option, "-o", "out"]);
+        let outcome = (0..9).map(|_| run()).find(|outcome| outcome.code != Some(0)).unwrap();
         assert_eq!((outcome.code, &*outcome.stdout), (Some(1), ""), "{}", outcome.stderr);
         let message = format!("error: upstream's pass {pass} ends the process on this module;");
         assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
