@@ -37,7 +37,7 @@ pub struct Shape {
     pub own: bool,
     /// Elements that are loaded from global memory and stored to it for each iteration of the
     /// loops in time, added up over launches and loops. Elements in registers count once for a
-    /// loop, which has [`tile_shape::MOST_TIME`] iterations where its length is not known.
+    /// loop, which has 1,024 iterations where its length is not known.
     pub moved: f64,
 }
 
