@@ -1,4 +1,4 @@
-//! What is done to the arrays of a call before its run: copies, and news of a write.
+//! Copies of arrays before a run, and what PyTorch is told of arrays that the run writes.
 
 use crate::arrays::{Library, Place, library, view};
 use crate::errors::argument;

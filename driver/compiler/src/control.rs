@@ -20,9 +20,9 @@ pub enum Progress<'a> {
     },
     /// Candidates of a search were compiled.
     Candidates {
-        /// So many.
+        /// How many were.
         done: u64,
-        /// Of so many.
+        /// How many there are.
         of: u64,
     },
     /// Steps of the run were taken or sent to the device.

@@ -3,8 +3,7 @@
 //!
 //! Source: Baskaran et al., A Compiler Framework for Optimization of Affine Loop Nests for General
 //! Purpose Computations on GPUs, section 7. The limits stand in the paper's order. The paper leaves
-//! `p` open; its example keeps tiles that move at most twice the
-//! least.
+//! `p` open; its example keeps tiles that move at most twice the least.
 
 use crate::control::{Control, Progress};
 use crate::failure::Failure;
@@ -61,7 +60,7 @@ impl Session {
     /// Whether a source is a function of affine loops.
     ///
     /// # Errors
-    /// What is wrong with the source.
+    /// A source that can't be compiled.
     pub fn is_nest(&self, source: &Source) -> Result<bool, Failure> {
         let context = stages::context(source)?;
         Ok(self.begin(&context, source, Control::default())?.is_nest())
@@ -70,7 +69,7 @@ impl Session {
     /// The tiles of a function of affine loops that are worth measuring, compiled to `levels`.
     ///
     /// # Errors
-    /// What is wrong with the source, a function without a loop to tile, and a ptxas that fails.
+    /// A source that can't be compiled, a function without a loop to tile, and a ptxas that fails.
     pub fn search_tiles(
         &self,
         source: &Source,
@@ -206,7 +205,7 @@ impl FoundTile {
     }
 }
 
-/// What each kernel takes of a multiprocessor; none without ptxas.
+/// The work of each kernel, with its registers. Without ptxas there is no result.
 fn kernels(compiled: &Compiled, ptxas: Option<&Path>) -> Result<Option<Vec<Work>>, Failure> {
     let (Some(ptxas), Some(plan), Some(ptx)) = (ptxas, compiled.plan(), compiled.ptx()) else {
         return Ok(None);

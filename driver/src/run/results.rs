@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-/// The end of a file's name, in small letters.
+/// The ending of a file's name, in lower case.
 fn extension(path: &Path) -> Option<String> {
     Some(path.extension()?.to_str()?.to_ascii_lowercase())
 }
