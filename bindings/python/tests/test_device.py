@@ -128,7 +128,7 @@ def main():
     # A stream that is gone may be the key of kept buffers; the program waits for its own event.
     assert cuda.cuStreamDestroy_v2(other) == 0
 
-    with pytest.raises(stencilc.ArgumentError, match="can't be copied; give in_place=True"):
+    with pytest.raises(stencilc.ArgumentError, match="can't be copied; copy it before the call"):
         kernel(A=one, steps=1)
     lost = Array(cuda, start)
     lost.__cuda_array_interface__["data"] = (1 << 50, False)
