@@ -61,6 +61,13 @@ pub enum ArrayError {
     },
 }
 
+impl ArrayError {
+    /// Whether the machine has too little memory for an array.
+    pub fn lacks_memory(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::OutOfMemory { .. })
+    }
+}
+
 /// A dense array: row-major, no padding, the last dimension is contiguous.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {

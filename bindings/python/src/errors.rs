@@ -43,6 +43,7 @@ pub fn compile(py: Python<'_>, failure: &Failure) -> PyErr {
     let kind = match failure.class {
         Class::Input | Class::Unread => Kind::Compile,
         Class::Cancelled => Kind::Cancelled,
+        Class::Memory => Kind::Device,
         Class::Internal => Kind::Internal,
     };
     let error = raise(py, kind, failure.to_string());
@@ -59,6 +60,7 @@ pub fn compile(py: Python<'_>, failure: &Failure) -> PyErr {
 pub fn run(py: Python<'_>, error: HostError) -> PyErr {
     let (kind, text) = match error {
         HostError::Argument(text) => (Kind::Argument, text),
+        HostError::Array(error) if error.lacks_memory() => (Kind::Device, error.to_string()),
         HostError::Array(error) => (Kind::Argument, error.to_string()),
         HostError::Bind(error) => (Kind::Argument, bind(&error)),
         HostError::Cuda(error) => cuda(&error),
@@ -67,6 +69,7 @@ pub fn run(py: Python<'_>, error: HostError) -> PyErr {
             let kind = match blame {
                 Blame::Input => Kind::Argument,
                 Blame::Cancelled => Kind::Cancelled,
+                Blame::Memory => Kind::Device,
                 Blame::Internal => Kind::Internal,
             };
             (kind, text)
@@ -105,6 +108,7 @@ fn cuda(error: &CudaError) -> (Kind, String) {
 
 fn execute(error: ExecuteError) -> (Kind, String) {
     match error {
+        error if error.lacks_memory() => (Kind::Device, error.to_string()),
         ExecuteError::MissingInput(field) => {
             (Kind::Argument, format!("field `{field}` has no data; give it as {field}=ARRAY"))
         }

@@ -40,6 +40,7 @@ impl From<Failure> for HostError {
         let blame = match failure.class {
             Class::Input | Class::Unread => Blame::Input,
             Class::Cancelled => Blame::Cancelled,
+            Class::Memory => Blame::Memory,
             Class::Internal => Blame::Internal,
         };
         Self::Engine { blame, text: failure.to_string() }

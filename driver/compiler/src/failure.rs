@@ -6,7 +6,7 @@ use stencil_frontend::diagnostics::{self, Diagnostic, Look};
 use stencil_frontend::source::{Source, Span};
 use stencil_runtime::execute::ExecuteError;
 use stencil_runtime::message::shortened;
-use stencil_simulator::simulation_error;
+use stencil_simulator::{is_without_memory, simulation_error};
 
 /// Whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Class {
     Internal,
     /// The caller has ended the work.
     Cancelled,
+    /// The machine or the device has too little memory for a run.
+    Memory,
     /// The reader of standard output has closed it. No message is printed.
     Unread,
 }
@@ -25,7 +27,7 @@ impl Class {
     /// The exit code of a tool that fails so.
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::Input | Self::Cancelled | Self::Unread => 1,
+            Self::Input | Self::Cancelled | Self::Memory | Self::Unread => 1,
             Self::Internal => 2,
         }
     }
@@ -73,6 +75,11 @@ impl Failure {
         Self::of(Class::Cancelled, message)
     }
 
+    /// The machine or the device has too little memory.
+    pub(crate) fn memory(message: impl Display) -> Self {
+        Self::of(Class::Memory, message)
+    }
+
     /// Nobody reads the output.
     pub fn unread(message: impl Display) -> Self {
         Self::of(Class::Unread, message)
@@ -92,6 +99,7 @@ impl Failure {
             },
             // A simulated launch ends within.
             (None, _) if cancelled => Self::cancelled(error),
+            (None, _) if error.lacks_memory() || is_without_memory(error) => Self::memory(error),
             (None, ExecuteError::Stuck(_)) => Self::of(Class::Internal, error),
             (None, _) => Self::user(error),
         }
@@ -227,6 +235,7 @@ fn span(place: &Place, source: &Source) -> Option<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stencil_runtime::array::{Array, Element};
     use stencil_runtime::watch::Stuck;
 
     #[test]
@@ -238,7 +247,10 @@ mod tests {
         let text = failure.to_string();
         assert!(text.starts_with("error: block 2 waited in vain for flag 1 of `flags"), "{text}");
         let failure = Failure::of_run(&ExecuteError::MissingInput("A".to_owned()), false);
-        assert_eq!(failure.class.exit_code(), 1);
+        assert_eq!((failure.class, failure.class.exit_code()), (Class::Input, 1));
+        let array = Array::zeros(Element::F64, &[1 << 40, 1 << 40]).unwrap_err();
+        let failure = Failure::of_run(&ExecuteError::Array(array), false);
+        assert_eq!((failure.class, failure.class.exit_code()), (Class::Memory, 1));
     }
 
     #[test]

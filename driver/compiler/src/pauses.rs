@@ -115,7 +115,7 @@ fn constants(
     let constant = |name: &str| plan.field(name).is_some_and(|field| !field.role.is_output());
     let own = inputs.iter().filter(|(name, _)| constant(name));
     let copies = own.map(|(name, array)| Ok((name.clone(), array.copy()?)));
-    copies.collect::<Result<_, ArrayError>>().map_err(Failure::user)
+    copies.collect::<Result<_, ArrayError>>().map_err(Failure::memory)
 }
 
 /// The outcome of some parts and the next.

@@ -24,5 +24,7 @@ mod value;
 
 pub use marks::mark_applies;
 pub use report::{Counts, Flops, KernelReport, Report};
-pub use simulator::{BlockHook, Options, Settings, Simulator, SimulatorError, simulation_error};
+pub use simulator::{
+    BlockHook, Options, Settings, Simulator, SimulatorError, is_without_memory, simulation_error,
+};
 pub use traffic::Traffic;

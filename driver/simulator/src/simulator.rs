@@ -429,3 +429,9 @@ pub fn simulation_error(error: &ExecuteError) -> Option<&SimulationError> {
         _ => None,
     }
 }
+
+/// Whether a run failed because the machine has too little memory for the simulator.
+pub fn is_without_memory(error: &ExecuteError) -> bool {
+    let ExecuteError::Target(error) = error else { return false };
+    matches!(error.downcast_ref(), Some(SimulatorError::HostMemory(_)))
+}

@@ -69,6 +69,13 @@ pub enum CpuError {
     Allocate(#[from] NoMemory),
 }
 
+impl CpuError {
+    /// Whether there is too little memory for the run.
+    pub fn lacks_memory(&self) -> bool {
+        matches!(self, Self::Memory(_) | Self::Allocate(_))
+    }
+}
+
 /// Checks that the code of a plan has no wider vectors than a processor, in bytes.
 fn check_vectors(plan: &Plan, own: u32) -> Result<(), CpuError> {
     let described = plan.target.device.as_deref().and_then(|text| text.parse().ok());
@@ -124,6 +131,11 @@ impl Program {
     /// How many threads it has.
     pub fn threads(&self) -> usize {
         self.workers.count()
+    }
+
+    /// Frees the buffers. The next run allocates its own.
+    pub fn free(&mut self) {
+        self.buffers.clear();
     }
 
     fn mismatch(&self, message: impl Into<String>) -> TargetError {

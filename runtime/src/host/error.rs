@@ -13,6 +13,8 @@ pub enum Blame {
     Input,
     /// The caller has ended the work.
     Cancelled,
+    /// The machine or the device has too little memory.
+    Memory,
     /// The engine is wrong.
     Internal,
 }

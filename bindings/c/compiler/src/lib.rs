@@ -33,6 +33,7 @@ fn fault(failure: Failure, input: Status) -> Fault {
     let status = match failure.class {
         Class::Input | Class::Unread => input,
         Class::Cancelled => Status::Cancelled,
+        Class::Memory => Status::Memory,
         Class::Internal => Status::Internal,
     };
     Fault::new(status, failure)

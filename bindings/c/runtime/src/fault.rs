@@ -102,7 +102,7 @@ impl From<CudaError> for Fault {
 impl From<ArrayError> for Fault {
     fn from(error: ArrayError) -> Self {
         let status = match error {
-            ArrayError::TooLarge { .. } | ArrayError::OutOfMemory { .. } => Status::Memory,
+            _ if error.lacks_memory() => Status::Memory,
             _ => Status::Argument,
         };
         Self::new(status, error)
@@ -132,6 +132,7 @@ impl From<BindError> for Fault {
 impl From<ExecuteError> for Fault {
     fn from(error: ExecuteError) -> Self {
         match error {
+            error if error.lacks_memory() => Self::new(Status::Memory, error),
             ExecuteError::MissingInput(field) => {
                 Self::argument(format!("field `{field}` has no data; bind it by stencil_run_bind"))
             }
@@ -160,6 +161,7 @@ impl From<HostError> for Fault {
                 let status = match blame {
                     Blame::Input => Status::Sizes,
                     Blame::Cancelled => Status::Cancelled,
+                    Blame::Memory => Status::Memory,
                     Blame::Internal => Status::Internal,
                 };
                 Self::new(status, text)
@@ -200,6 +202,9 @@ fn told(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stencil_runtime::array::{Array, Element};
+    use stencil_runtime::cpu::CpuError;
+    use stencil_runtime::memory::TooLittleMemory;
     use stencil_runtime::watch::Stuck;
 
     #[test]
@@ -208,6 +213,24 @@ mod tests {
         let stuck = Stuck { buffer, block: 2, flag: 1, wanted: 9, found: Some(5) };
         assert_eq!(guarded(|| Err(ExecuteError::Stuck(stuck).into())), Status::Internal);
         assert!(message().starts_with("block 2 waited in vain for flag 1 of `flags of f`"));
+    }
+
+    #[test]
+    fn too_little_memory_has_a_status_of_its_own() {
+        let device = "device".to_owned();
+        let device = CudaError::OutOfMemory { device, wanted: 2, free: 1, total: 1 };
+        let array = Array::zeros(Element::F64, &[1 << 40, 1 << 40]).unwrap_err();
+        let text = "the run needs more".to_owned();
+        let processor = CpuError::from(TooLittleMemory { needed: 2, free: 1 });
+        for fault in [
+            ExecuteError::Target(device.into()).into(),
+            ExecuteError::Target(processor.into()).into(),
+            ExecuteError::from(array).into(),
+            HostError::Engine { blame: Blame::Memory, text }.into(),
+        ] {
+            let Fault { status, message } = fault;
+            assert_eq!(status, Status::Memory, "{message}");
+        }
     }
 
     #[test]

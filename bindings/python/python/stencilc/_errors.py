@@ -25,7 +25,7 @@ class TraceError(Error, TypeError):
 
 
 class DeviceError(Error, RuntimeError):
-    """There is no such device, or it failed."""
+    """There is no such device, it failed, or there is too little memory for a run."""
 
 
 class Cancelled(Error):
