@@ -52,8 +52,8 @@ pub use tile_search::{FoundTile, TileSearch};
 
 pub use stencil_dialects::tiled::{Choice, NestTile};
 pub use stencil_frontend::diagnostics::Look;
-pub use stencil_frontend::sl;
 pub use stencil_frontend::source::Source;
+pub use stencil_frontend::{is_reserved, sl};
 pub use stencil_passes::llvm::emit_amdgpu::ARCHITECTURES as AMD_ARCHITECTURES;
 pub use stencil_passes::llvm::emit_object::{Object, processors, this_processor};
 pub use stencil_passes::llvm::emit_ptx::architectures;

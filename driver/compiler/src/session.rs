@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use stencil_dialects::stencil;
 use stencil_dialects::tiled::Choice;
 use stencil_frontend::ast::{ItemKind, TypeKind};
+use stencil_frontend::parser;
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
-use stencil_frontend::{parser, print};
 use stencil_passes::llvm::emit_object::{self, Listing, Object};
 use stencil_passes::pipeline::Config;
 use stencil_passes::schedule::predict::Candidate;
@@ -40,6 +40,8 @@ pub struct Options {
     pub device: Option<String>,
     /// libdevice, where it is not to be looked for.
     pub libdevice: Option<PathBuf>,
+    /// What the symbol of code for a processor ends with.
+    pub symbol_end: String,
     /// Passes to run from the stencil level to the gpu level in place of the compiler's own.
     pub passes: Option<String>,
 }
@@ -55,6 +57,7 @@ impl Default for Options {
             arch: None,
             device: None,
             libdevice: None,
+            symbol_end: String::new(),
             passes: None,
         }
     }
@@ -441,10 +444,5 @@ fn syntax_tree(source: &Source) -> Result<String, Failure> {
             source.name
         )));
     }
-    let (file, diagnostics) = parser::parse(source);
-    if diagnostics.is_empty() {
-        Ok(print::print(&file))
-    } else {
-        Err(Failure::diagnostics(diagnostics, source))
-    }
+    stencil_frontend::syntax_tree(source).map_err(|found| Failure::diagnostics(found, source))
 }

@@ -58,5 +58,24 @@ pub fn load(source: &Source, defines: &[(String, i64)]) -> (Option<Program>, Vec
     }
 }
 
+/// Whether a program can't declare a name, because the language has it.
+pub fn is_reserved(name: &str) -> bool {
+    lexer::KEYWORDS.iter().any(|(word, _)| *word == name) || check::is_reserved(name)
+}
+
+/// The syntax tree of a source as text, in SL where its name ends with `.sl`.
+///
+/// # Errors
+/// What is wrong with the syntax.
+pub fn syntax_tree(source: &Source) -> Result<String, Vec<Diagnostic>> {
+    let (text, diagnostics) = if sl::is_sl(&source.name) {
+        sl::syntax_tree(source)
+    } else {
+        let (file, diagnostics) = parser::parse(source);
+        (print::print(&file), diagnostics)
+    };
+    if diagnostics.is_empty() { Ok(text) } else { Err(diagnostics) }
+}
+
 #[cfg(test)]
 mod tests;

@@ -61,6 +61,7 @@ mod types;
 mod vecs;
 
 pub use self::absolute::{Space, absolute_reads};
+pub use self::names::is_reserved;
 use self::rule_reductions::RuleUse;
 use crate::ast::{self, ItemKind, Name};
 use crate::diagnostics::{self, Diagnostic};

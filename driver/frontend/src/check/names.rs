@@ -91,7 +91,7 @@ const OTHERS: [&str; 13] = [
     "cabs",
 ];
 
-/// Whether the language itself uses the name.
+/// Whether the language itself uses the name, which is none of its keywords.
 pub fn is_reserved(name: &str) -> bool {
     OTHERS.contains(&name)
         || Element::from_name(name).is_some()

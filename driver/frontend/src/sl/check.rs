@@ -10,11 +10,11 @@
 //! | `EdgeValue` | the boundary rule of `data` |
 //! | `Converged` | see `convergence.rs` |
 
-use super::convergence;
 use super::data::{self, View};
 use super::lower::{self, Context, Lowered, OWN_NAMES};
 use super::parser::KEYS;
 use super::tree::{Block, File};
+use super::{convergence, host_names, scopes};
 use crate::ast::Name;
 use crate::check::{Space, absolute_reads};
 use crate::diagnostics::Diagnostic;
@@ -51,6 +51,9 @@ pub fn check(
     defines: &[(String, i64)],
 ) -> Result<Program, Vec<Diagnostic>> {
     let mut errors = Vec::new();
+    for block in [&file.cell_value, &file.edge_value, &file.converged].into_iter().flatten() {
+        scopes::check(block, &mut errors);
+    }
     let keys = keys(file, source, &mut errors);
     let scalars = scalars(file, &mut errors);
     let Some(keys) = keys else { return Err(errors) };
@@ -151,6 +154,10 @@ fn keys(file: &File, source: &Source, errors: &mut Vec<Diagnostic>) -> Option<Ke
     if name.node.starts_with('_') || OWN_NAMES.contains(&name.node.as_str()) {
         let error = Diagnostic::error("no function can have this name", name.span, "");
         errors.push(error.help("begin it with a letter, as in `runHeat`"));
+    } else if let Some(owner) = host_names::owner(&name.node) {
+        let message = format!("the function can't be called `{}`: that is {owner}", name.node);
+        let error = Diagnostic::error(message, name.span, "");
+        errors.push(error.help("choose another name, as in `runHeat`"));
     }
     let element = file.data_type.as_ref()?.node;
     Some(Keys { sizes: sizes.iter().map(|size| size.node).collect(), element, name })

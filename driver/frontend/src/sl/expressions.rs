@@ -10,7 +10,7 @@ use crate::limits;
 use crate::program::{BinaryOp, UnaryOp};
 
 /// Infix operators, and how tightly C lets them bind; higher binds tighter.
-const OPERATORS: [(&str, BinaryOp, u8); 18] = [
+pub(super) const OPERATORS: [(&str, BinaryOp, u8); 18] = [
     ("||", BinaryOp::Or, 1),
     ("&&", BinaryOp::And, 2),
     ("|", BinaryOp::BitOr, 3),

@@ -13,9 +13,12 @@ mod check;
 mod convergence;
 mod data;
 mod expressions;
+mod host_names;
 pub mod lexer;
 mod lower;
 mod parser;
+mod print;
+mod scopes;
 mod statements;
 mod tree;
 mod types;
@@ -38,6 +41,12 @@ pub fn is_sl(name: &str) -> bool {
 pub fn function_name(source: &Source) -> Option<String> {
     let file = is_sl(&source.name).then(|| parser::parse(source).0)?;
     file.function_name.map(|name| name.node)
+}
+
+/// The syntax tree of a file as text, and what is wrong with the syntax.
+pub(crate) fn syntax_tree(source: &Source) -> (String, Vec<Diagnostic>) {
+    let (file, errors) = parser::parse(source);
+    (print::print(&file), errors)
 }
 
 /// Reads and checks a file. `defines` are values for sizes.

@@ -143,9 +143,39 @@ fn statements_are_those_of_c() {
         ("float a = 0.5; a += 0.1; return 1000000 * a;", "600000"),
         ("unsigned a = 0; a--; return a >> 31;", "1"),
         ("int a = 5; int b = a; a = 6; return b;", "5"),
+        (
+            "int a = 1; for (int a = 7; a < 8; a++) { int a = 3; a++; } { int a = 2; } return a;",
+            "1",
+        ),
     ] {
         assert_eq!(value("int", block), expected, "{block}");
     }
+}
+
+/// The text of a tree has the same tree, and the same meaning.
+#[test]
+fn a_syntax_tree_is_text_of_the_same_tree() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite/sl");
+    let tree = |text: &str| crate::syntax_tree(&Source::new("tree.sl", text)).unwrap();
+    for twin in suite("sl") {
+        let name = twin.name.replace(".stencil", ".sl");
+        let text = std::fs::read_to_string(folder.join(&name)).unwrap();
+        let printed = tree(&text);
+        assert_eq!(tree(&printed), printed, "{name}");
+        let (own, again) = (program(&name, &text), program(&name, &printed));
+        let rank = own.grids.values().next().unwrap().region.lower.len();
+        let shape = &[7, 5, 11][3 - rank..];
+        assert_eq!(run(&own, shape, 9, 2), run(&again, shape, 9, 2), "{name}");
+    }
+    let all = "NumDimensions 1\nStencilSize (1)\nDataType unsigned int64\nFunctionName runAll\n\
+        ScalarVariables (float a, int n)\nCellValue {\n  \
+        const float w[2] = {1, 2.5f}, v = a;\n  unsigned int u = 3u, k;\n  {\n    u <<= 1;\n  }\n  \
+        for (k = 0; k < (2 * n); k += 1) {\n    if (w[k] && (!(-n))) {\n      u -= 4;\n    } \
+        else {\n      u = ~k;\n    }\n  }\n  return (a < 1.5) ? ((int64) (+u)) : \
+        (input_size.x - get(-1));\n}\nEdgeValue {\n  return 5000000000ll;\n}\nConverged {\n  \
+        return 1ull;\n}\nConvergedEvery 3\n";
+    assert_eq!(tree(all), all);
+    assert!(crate::syntax_tree(&Source::new("tree.sl", "NumDimensions two")).is_err());
 }
 
 #[test]
