@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::nest;
 use crate::outcome::{Ended, Outcome};
 use crate::pauses;
-use crate::processor;
+use crate::processor::{self, Machine};
 use crate::session::Session;
 use crate::stages::{self, Compilation, Timing, text_with_places};
 use std::collections::BTreeMap;
@@ -48,8 +48,7 @@ pub enum Target {
     Cuda(i32),
 }
 
-/// A program compiled for a target. It is plain data, can be sent to another thread, and runs any
-/// number of times.
+/// A program compiled for a target. Threads may share it, and it runs any number of times.
 #[derive(Clone, Debug)]
 pub struct Executable {
     source: Source,
@@ -73,7 +72,7 @@ enum Code {
         seed: Option<u64>,
     },
     /// Machine code of this processor.
-    Object(Arc<Object>, Option<NonZeroUsize>),
+    Object(Machine),
     Ptx {
         ptx: String,
         device: i32,
@@ -110,7 +109,7 @@ impl Executable {
             Target::Cpu { threads } => {
                 let session = session.for_this_processor();
                 Self::compiled(&session, source, control, target, |compilation, plan| {
-                    Ok(Code::Object(Arc::new(compilation.object(plan)?), threads))
+                    Ok(Code::Object(Machine::new(compilation.object(plan)?, threads)))
                 })
             }
             Target::Cuda(device) => {
@@ -132,7 +131,7 @@ impl Executable {
         threads: Option<NonZeroUsize>,
     ) -> Result<Self, Failure> {
         let every = every(session, source)?;
-        let code = Code::Object(Arc::new(object), threads);
+        let code = Code::Object(Machine::new(object, threads));
         Ok(Self { source: source.clone(), plan, code, nest: false, every, timing: Timing::new() })
     }
 
@@ -173,8 +172,8 @@ impl Executable {
 
     /// Its machine code; none where it is not for the processor.
     pub fn object(&self) -> Option<&Object> {
-        let Code::Object(object, _) = &self.code else { return None };
-        Some(object)
+        let Code::Object(machine) = &self.code else { return None };
+        Some(machine.object())
     }
 
     /// How long each pass and step of its compile took, in order.
@@ -214,7 +213,7 @@ impl Executable {
                 self.interpret_nest(&bound, inputs, &control)
             }
             Code::Simulated { gpu, seed } => self.simulate(gpu, *seed, &run, control),
-            Code::Object(object, threads) => self.on_processor(object, *threads, &run, control),
+            Code::Object(machine) => self.on_processor(machine, &run, control),
             Code::Ptx { ptx, device } => self.launch(ptx, *device, &run, control),
         }
     }
@@ -317,15 +316,16 @@ impl Executable {
 
     fn on_processor(
         &self,
-        object: &Object,
-        threads: Option<NonZeroUsize>,
+        machine: &Machine,
         run: &pauses::Run<'_>,
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
-        let mut loaded = processor::load(&self.plan, object, threads)?;
+        let mut loaded = machine.take(&self.plan)?;
         let device = Some(processor::label(&loaded));
-        run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))
-            .map(|ran| Outcome { device, ..ran })
+        let ran =
+            run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;
+        machine.keep(loaded);
+        Ok(Outcome { device, ..ran })
     }
 
     fn launch(

@@ -1,5 +1,5 @@
 //! The processor of this machine as a target: when it is the usual one, and how code is loaded for
-//! it.
+//! it and kept.
 
 use crate::executable::{Executable, Target};
 use crate::failure::Failure;
@@ -7,10 +7,12 @@ use crate::nest;
 use crate::session::{Options, Session};
 use crate::stages;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use stencil_dialects::error::Error;
 use stencil_frontend::source::Source;
 use stencil_passes::llvm::emit_object::Object;
 use stencil_passes::llvm::load_object;
+use stencil_passes::schedule::choice;
 use stencil_passes::strategies;
 use stencil_runtime::cpu::{CpuError, Program};
 use stencil_runtime::cuda::Cuda;
@@ -38,6 +40,38 @@ impl Session {
         (processor, "as there is no CUDA device")
     }
 
+    /// Finds options that are wrong for any program. A compile finds the others.
+    ///
+    /// # Errors
+    /// The first one, with the remedy.
+    pub fn check_options(&self, target: Target) -> Result<(), Failure> {
+        self.options.target()?;
+        self.check_target(target)?;
+        let wrong = |error: Error| Failure::user(error.message);
+        let choice = &self.options.config.choice;
+        choice::check(choice).map_err(wrong)?;
+        let Some(name) = &choice.strategy else { return Ok(()) };
+        let strategy = strategies::named(name).map_err(wrong)?;
+        let is_processor = matches!(target, Target::Cpu { .. });
+        if target == Target::Reference || strategy.is_for_processors() == is_processor {
+            return Ok(());
+        }
+        let [own, other] = match is_processor {
+            true => ["GPUs", "processors"],
+            false => ["processors", "GPUs"],
+        };
+        let others = strategies::names("or", |other| other.is_for_processors() == is_processor);
+        Err(Failure::user(format!(
+            "the strategy {name} is for {own}, and the target for {other}; choose {others}"
+        )))
+    }
+
+    /// The same with other [`Options::symbol_end`].
+    pub fn with_symbol_end(mut self, end: String) -> Self {
+        self.options.symbol_end = end;
+        self
+    }
+
     /// The executable of an earlier compile, from its plan and its machine code.
     ///
     /// # Errors
@@ -62,21 +96,67 @@ fn is_for_gpus(options: &Options) -> bool {
     arch.is_some() || device.is_some() || passes.is_some() || cells || gpu
 }
 
-/// Loads the code of a plan for some threads.
-///
-/// # Errors
-/// When the system gives no threads.
-pub fn load(
-    plan: &Plan,
-    object: &Object,
+/// Machine code of a program, for some threads; none for as many as the machine runs at once.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    object: Arc<Object>,
     threads: Option<NonZeroUsize>,
-) -> Result<Program, Failure> {
-    let code = load_object::load(object).map_err(Failure::internal)?;
-    Program::new(plan, Arc::new(code), threads).map_err(|error| match error {
-        // One compile made the code and the plan.
-        CpuError::Code { .. } => Failure::internal(error),
-        error => Failure::user(error),
-    })
+    idle: Arc<Mutex<Idle>>,
+}
+
+/// Code that is loaded and not in use, with its threads. To load code and to start threads takes
+/// far longer than a run of a small program.
+#[derive(Debug, Default)]
+struct Idle {
+    programs: Vec<Program>,
+    /// The process that has the threads; a fork of it has none.
+    process: u32,
+}
+
+impl Machine {
+    /// Machine code for some threads.
+    pub fn new(object: Object, threads: Option<NonZeroUsize>) -> Self {
+        Self { object: Arc::new(object), threads, idle: Arc::default() }
+    }
+
+    /// The code.
+    pub fn object(&self) -> &Object {
+        &self.object
+    }
+
+    /// Takes code that is loaded and not in use, or loads it.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn take(&self, plan: &Plan) -> Result<Program, Failure> {
+        let mut idle = self.idle();
+        if idle.process != std::process::id() {
+            // An end of threads that are not there would be waited for.
+            std::mem::take(&mut idle.programs).into_iter().for_each(std::mem::forget);
+        }
+        if let Some(program) = idle.programs.pop() {
+            return Ok(program);
+        }
+        drop(idle);
+        let code = load_object::load(&self.object).map_err(Failure::internal)?;
+        Program::new(plan, Arc::new(code), self.threads).map_err(|error| match error {
+            // One compile made the code and the plan.
+            CpuError::Code { .. } => Failure::internal(error),
+            error => Failure::user(error),
+        })
+    }
+
+    /// Keeps loaded code for the next run. Its buffers are freed.
+    pub fn keep(&self, mut program: Program) {
+        program.free();
+        let mut idle = self.idle();
+        idle.process = std::process::id();
+        idle.programs.push(program);
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The device, for messages.
