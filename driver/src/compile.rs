@@ -31,6 +31,10 @@ pub(crate) fn execute(
     files::check_outputs(&outputs(args, code), &common.files())?;
     let source = files::read(&common.file)?;
     let session = common.session(&source)?;
+    let session = match c_stem {
+        Some(stem) => session.with_symbol_end(emit_c::symbol_end(stem)),
+        None => session,
+    };
     let reported = args.report || args.report_json.is_some() || args.roofline.is_some();
     let processor = session.options().processor().is_some();
     let target = session.options().target()?;
@@ -77,11 +81,6 @@ pub(crate) fn execute(
         && let Some(plan) = compiled.plan()
     {
         let function = sl::function_name(&source);
-        if processor && function.is_some() {
-            return Err(Failure::user(
-                "functions of SL in C are for CUDA devices; leave out --arch, or take obj and plan",
-            ));
-        }
         let files = emit_c::files(stem, plan, compiled.ptx(), function.as_deref())?;
         outputs.add_text(header, &files.header);
         outputs.add_text(c, &files.source);

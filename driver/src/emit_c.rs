@@ -11,7 +11,10 @@ mod sl;
 use std::fmt::Write;
 use std::path::Path;
 use stencil_compiler::{Element, Failure, Plan};
-use stencil_runtime::plan::{FieldDecl, Role};
+use stencil_runtime::plan::{FieldDecl, Node, Role};
+
+/// The parameter for the steps that a run took, behind all others.
+const STEPS_TAKEN: &str = "steps_taken";
 
 /// A header and the C file that includes it.
 pub struct Files {
@@ -46,14 +49,20 @@ pub fn files(
     let json = plan.to_json().map_err(Failure::user)?;
     let code = match ptx {
         Some(ptx) => Code::Ptx(ptx),
-        None => Code::Linked(plan.code_symbol().map_err(Failure::user)?),
+        None => Code::Linked(plan.code_symbol().map_err(Failure::user)? + &symbol_end(stem)),
     };
     let header = parts.header(&name, &code);
     let mut files = Files { header, source: parts.source(&name, &json, &code) };
     if let Some(function) = sl {
-        sl::add(&mut files, function, &parts, plan)?;
+        sl::add(&mut files, function, &parts, (plan, ptx.is_some()))?;
     }
     Ok(files)
+}
+
+/// What the symbol of the code in an object file ends with: files of one program under two names can
+/// be linked together.
+pub fn symbol_end(stem: &Path) -> String {
+    format!("_{}", prefix(&stem.file_name().unwrap_or_default().to_string_lossy()))
 }
 
 /// Where the code of the program is.
@@ -90,6 +99,8 @@ struct Parts {
     parameters: Vec<Parameter>,
     /// The sizes that the compile has fixed, as text.
     sizes: String,
+    /// Whether a run may end early, and tells its steps.
+    until: bool,
 }
 
 impl Parts {
@@ -123,7 +134,8 @@ impl Parts {
             let c_name = c_name.unwrap_or_default();
             parameters.push(Parameter { name: name.to_owned(), c_name, kind, about });
         }
-        Self { prefix: prefix(name), parameters, sizes: sizes_of(plan) }
+        let until = plan.nodes().into_iter().any(|node| matches!(node, Node::Until(_)));
+        Self { prefix: prefix(name), parameters, sizes: sizes_of(plan), until }
     }
 
     fn declaration(&self, on_device: bool) -> String {
@@ -146,6 +158,9 @@ impl Parts {
                 }
             }
         }));
+        if self.until {
+            parameters.push(format!("int64_t *{STEPS_TAKEN}"));
+        }
         let suffix = if on_device { "_device" } else { "" };
         format!("int {}_run{suffix}(\n    {})", self.prefix, parameters.join(",\n    "))
     }
@@ -212,6 +227,9 @@ void {prefix}_unload(void);
         }
         if !self.sizes.is_empty() {
             lines += &format!(" * - sizes of the program: {}\n", self.sizes);
+        }
+        if self.until {
+            lines += &format!(" * - {STEPS_TAKEN}: fewer than steps where the run ended early\n");
         }
         if lines.is_empty() { lines } else { lines + " *\n" }
     }
@@ -300,6 +318,10 @@ void {prefix}_unload(void) {{
         if self.parameters.iter().any(|parameter| matches!(parameter.kind, Kind::Field { .. })) {
             text += "    int64_t shape[8];\n";
         }
+        if self.until {
+            text += "    stencil_report report;\n";
+            last.push("stencil_run_report(run, &report)".to_owned());
+        }
         let load = match program {
             Code::Ptx(_) => {
                 "once(\n        plan_json, sizeof plan_json, ptx_text, sizeof ptx_text, ".to_owned()
@@ -313,6 +335,12 @@ void {prefix}_unload(void) {{
         calls.insert(0, "stencil_run_new(program, &run)".to_owned());
         for call in calls.iter().chain(&last) {
             let _ = writeln!(text, "    if (status == 0)\n        status = {call};");
+        }
+        if self.until {
+            let _ = writeln!(
+                text,
+                "    if (status == 0 && {STEPS_TAKEN}) *{STEPS_TAKEN} = report.steps;"
+            );
         }
         text + "    if (run != 0) stencil_run_free(run);\n    return (int)status;\n}\n"
     }

@@ -48,6 +48,7 @@ pub fn check(project: &Project) -> Result<String> {
     std::fs::create_dir_all(&prefix)?;
     install::run(project, &["--prefix".to_owned(), prefix.display().to_string()])?;
     let places = Places { project, c: project.root().join("bindings/c"), prefix, work };
+    places.library_names()?;
     places.examples()?;
     places.device()?;
     let counts = places.random()?;
@@ -103,6 +104,7 @@ impl Places<'_> {
         let sources = [examples.join("emitted.c"), self.work.join("plate.c")];
         capture(self.cc("stencil_runtime", "emitted", &STRICT).args(sources))?;
         self.on_processor(&program)?;
+        self.names_on_processor(&program)?;
         self.emitted_languages()?;
         let sl = self.project.root().join("test-suite/sl/Hotspot.sl");
         let built = self.project.target().join("release/stencilc");
@@ -161,6 +163,37 @@ impl Places<'_> {
         capture(cc.arg(self.c.join("examples/emitted.c")).args(made))?;
         let said = capture(&mut self.program("emitted-processor"))?;
         ensure!(said == "the middle has 58.4141\n", "emitted on the processor printed {said}");
+        Ok(())
+    }
+
+    /// One program under two names and a program of SL, for a processor, in one program in C.
+    fn names_on_processor(&self, program: &Path) -> Result<()> {
+        let folder = self.work.join("processor");
+        let laplace = self.work.join("Laplace.sl");
+        std::fs::write(&laplace, LAPLACE)?;
+        let include = format!("-I{}", folder.display());
+        let options: Vec<&str> = STRICT.into_iter().chain([include.as_str()]).collect();
+        let mut cc = self.cc("stencil_runtime", "names-on-processor", &options);
+        for (source, name) in [(program, "first"), (program, "second"), (&laplace, "Laplace")] {
+            let mut stencilc = self.project.command(self.project.target().join("release/stencilc"));
+            stencilc.arg(source).args(["--arch=native", "--emit=c", "-o"]).arg(folder.join(name));
+            capture(&mut stencilc)?;
+            cc.args(["c", "o"].map(|end| folder.join(name).with_extension(end)));
+        }
+        capture(cc.arg(self.c.join("tests/processor.c")))?;
+        let said = capture(&mut self.program("names-on-processor"))?;
+        ensure!(said == "converged, twins agree\n", "names on the processor printed {said}");
+        Ok(())
+    }
+
+    /// Each library has the name of its file, by which programs find it when they run.
+    fn library_names(&self) -> Result<()> {
+        for name in ["libstencil_runtime.so", "libstencilc.so"] {
+            let mut readelf = self.project.command("readelf");
+            let said = capture(readelf.arg("-d").arg(self.prefix.join("lib").join(name)))?;
+            let own = format!("Library soname: [{name}]");
+            ensure!(said.contains(&own) && said.matches("soname").count() == 1, "{name}: {said}");
+        }
         Ok(())
     }
 

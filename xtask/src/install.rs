@@ -30,6 +30,16 @@ const LIBRARIES: [Library; 2] = [
     },
 ];
 
+/// The examples with the programs that they compile, from the folder of the C interface.
+const EXAMPLES: [&str; 6] = [
+    "examples/CMakeLists.txt",
+    "examples/emitted.c",
+    "examples/heat2d.c",
+    "examples/hotspot.c",
+    "../../test-suite/programs/heat2d.stencil",
+    "../../test-suite/sl/Hotspot.sl",
+];
+
 /// Reads `--prefix DIR`, and `--runtime`, which leaves out the compiler and so needs no LLVM.
 ///
 /// # Errors
@@ -53,7 +63,12 @@ pub fn run(project: &Project, arguments: &[String]) -> Result<()> {
     for library in libraries {
         install(project, library, &prefix)?;
     }
-    let source = project.root().join("bindings/c/install/stencil-config.cmake");
+    let sources = project.root().join("bindings/c");
+    for example in EXAMPLES {
+        let name = Path::new(example).file_name().context("an example without a name")?;
+        copy(&sources.join(example), &prefix.join("share/stencil/examples").join(name))?;
+    }
+    let source = sources.join("install/stencil-config.cmake");
     copy(&source, &prefix.join("lib/cmake/stencil/stencil-config.cmake"))?;
     let version =
         std::fs::read_to_string(source.with_file_name("stencil-config-version.cmake.in"))?

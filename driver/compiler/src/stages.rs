@@ -362,7 +362,8 @@ impl<'c, 's> Compilation<'c, 's> {
         self.run(&pipeline::host_llvm())?;
         self.control.check()?;
         let start = Instant::now();
-        let object = emit_object::emit(self.context, &self.module, plan, listing)
+        let named = (plan, self.options.symbol_end.as_str());
+        let object = emit_object::emit(self.context, &self.module, named, listing)
             .map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-object".to_owned(), start.elapsed()));
         object

@@ -19,6 +19,10 @@ struct Host<'p> {
     read: Option<Extent>,
     /// Scalars: their types and names in C.
     scalars: Vec<(&'static str, &'p str)>,
+    /// Whether there are functions for device memory.
+    on_device: bool,
+    /// Whether a run may end early.
+    until: bool,
 }
 
 /// What the number of elements of the read-only data is compared with.
@@ -32,8 +36,13 @@ enum Extent {
     Count,
 }
 
-/// Adds the functions to the files of a plan.
-pub fn add(files: &mut Files, name: &str, parts: &Parts, plan: &Plan) -> Result<(), Failure> {
+/// Adds the functions to the files of a plan. Without code for a device there are no functions for one.
+pub fn add(
+    files: &mut Files,
+    name: &str,
+    parts: &Parts,
+    (plan, on_device): (&Plan, bool),
+) -> Result<(), Failure> {
     has_open_sizes(plan)?;
     let taken = ["_run", "_run_device", "_message", "_unload"];
     let own = taken.iter().any(|end| name == format!("{}{end}", parts.prefix));
@@ -59,6 +68,8 @@ pub fn add(files: &mut Files, name: &str, parts: &Parts, plan: &Plan) -> Result<
         sizes: letters.take(rank).collect(),
         read,
         scalars: scalars.collect(),
+        on_device,
+        until: parts.until,
     };
     if let Some(place) = files.header.rfind("#ifdef __cplusplus\n}") {
         files.header.insert_str(place, &host.header());
@@ -97,7 +108,24 @@ impl Host<'_> {
 
     fn header(&self) -> String {
         let (name, cell) = (self.name, self.cell);
-        let (run, on_device) = (self.run(), self.run_on_device());
+        let run = self.run();
+        let iterations = match self.until {
+            true => format!(
+                "/* The iterations of the last run that did not fail. */\n\
+                 int64_t {name}Iterations(void);\n\n"
+            ),
+            false => String::new(),
+        };
+        let on_device = match self.on_device {
+            true => format!(
+                "/* The same with device memory, on any device, in a stream of it (null for one of \
+                 its own). They\n * return the status. The read-only data stays the caller's, and \
+                 must live until the last run. */\n{};\nint {name}DeviceSetData(uint64_t data, \
+                 int count);\n\n",
+                self.run_on_device()
+            ),
+            false => String::new(),
+        };
         format!(
             r#"/* The functions of SL. The matrix is dense, with x fastest. It has the result afterwards; after
  * a failure it is as before. They are for one thread at a time. */
@@ -113,12 +141,7 @@ int {name}Status(void);
  * bytes of the whole message. */
 size_t {name}Message(char *buffer, size_t capacity);
 
-/* The same with device memory, on any device, in a stream of it (null for one of its own). They
- * return the status. The read-only data stays the caller's, and must live until the last run. */
-{on_device};
-int {name}DeviceSetData(uint64_t data, int count);
-
-"#
+{iterations}{on_device}"#
         )
     }
 
@@ -131,14 +154,22 @@ int {name}DeviceSetData(uint64_t data, int count);
         let check = self.check();
         let host = self.call(parts, false);
         let run = self.run();
-        let on_device = self.device_source(&self.call(parts, true), &negative, &cells);
+        let (mut on_device, mut address) = (String::new(), "");
+        if self.on_device {
+            on_device = self.device_source(&self.call(parts, true), &negative, &cells);
+            address = "static uint64_t read_address;\nstatic int64_t read_address_count;\n";
+        }
+        let (mut last, mut iterations) = ("", String::new());
+        if self.until {
+            last = "static int64_t last_iterations;\n";
+            let body = "    return last_iterations;";
+            iterations = format!("int64_t {name}Iterations(void) {{\n{body}\n}}\n\n");
+        }
         format!(
             r#"
 static {cell} *read_data;
 static int64_t read_count;
-static uint64_t read_address;
-static int64_t read_address_count;
-static int last_status;
+{address}{last}static int last_status;
 static char own_message[1024];
 
 /* Keeps a status and its message. Without a message it keeps the library's. */
@@ -196,7 +227,7 @@ size_t {name}Message(char *buffer, size_t capacity) {{
     return length;
 }}
 
-{on_device}"#
+{iterations}{on_device}"#
         )
     }
 
@@ -224,6 +255,10 @@ int {name}DeviceSetData(uint64_t data, int count) {{
     /// The body of `is_possible`.
     fn check(&self) -> String {
         let name = self.name;
+        let device = match self.on_device {
+            true => format!(", or {name}DeviceSetData for memory of a device"),
+            false => String::new(),
+        };
         match self.read {
             Some(Extent::Cells) => format!(
                 r#"    char text[256];
@@ -238,7 +273,7 @@ int {name}DeviceSetData(uint64_t data, int count) {{
             Some(_) => format!(
                 r#"    (void)cells;
     if (count > 0) return 1;
-    keep(STENCIL_STATUS_ARGUMENT, "no read-only data: call {name}SetData first, or {name}DeviceSetData for memory of a device");
+    keep(STENCIL_STATUS_ARGUMENT, "no read-only data: call {name}SetData first{device}");
     return 0;
 "#
             ),
@@ -272,6 +307,9 @@ int {name}DeviceSetData(uint64_t data, int count) {{
                 _ if is_read => "read_data".to_owned(),
                 _ => "data".to_owned(),
             });
+        }
+        if self.until {
+            arguments.push("&last_iterations".to_owned());
         }
         let suffix = if on_device { "_device" } else { "" };
         format!("{}_run{suffix}({})", parts.prefix, arguments.join(", "))

@@ -2,9 +2,9 @@
 //! optimisation and code generation by LLVM.
 //!
 //! Needs: a module after [`crate::pipeline::host_llvm`], and its plan. Guarantees: an object file
-//! whose only symbol is [`Plan::code_symbol`], a table of the kernels' functions in the plan's
-//! order. It refers to functions of the C library alone. Objects of several programs can be linked
-//! together.
+//! whose only symbol is [`Plan::code_symbol`] with an end of the caller's, a table of the kernels'
+//! functions in the plan's order. It refers to functions of the C library alone. Objects of several
+//! programs can be linked together.
 
 use super::host_entries::PREFIX;
 use super::ir::{self, internal, parse};
@@ -145,7 +145,7 @@ pub enum Listing {
 pub fn emit(
     context: &Context,
     module: &Module,
-    plan: &Plan,
+    (plan, symbol_end): (&Plan, &str),
     listing: Listing,
 ) -> Result<Object, Error> {
     let target = Target::of(module)?;
@@ -156,7 +156,7 @@ pub fn emit(
     let machine = machine(&target.arch, OptimizationLevel::Aggressive)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
-    table(&llvm, &module, plan)?;
+    table(&llvm, &module, (plan, symbol_end))?;
     prepare(&llvm, &module, vector);
     module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(internal)?;
     for function in module.get_functions() {
@@ -182,7 +182,11 @@ pub fn emit(
 
 /// Adds the table of the kernels' functions, which become internal. A kernel without a function has
 /// no tiles, and a null in its place.
-fn table<'l>(llvm: &'l LlvmContext, module: &LlvmModule<'l>, plan: &Plan) -> Result<(), Error> {
+fn table<'l>(
+    llvm: &'l LlvmContext,
+    module: &LlvmModule<'l>,
+    (plan, symbol_end): (&Plan, &str),
+) -> Result<(), Error> {
     let pointer = llvm.ptr_type(AddressSpace::default());
     let function = |kernel: &str| match module.get_function(&format!("{PREFIX}{kernel}")) {
         Some(function) => {
@@ -192,7 +196,7 @@ fn table<'l>(llvm: &'l LlvmContext, module: &LlvmModule<'l>, plan: &Plan) -> Res
         None => pointer.const_null(),
     };
     let functions: Vec<_> = plan.kernels.iter().map(|kernel| function(&kernel.name)).collect();
-    let symbol = plan.code_symbol().map_err(internal)?;
+    let symbol = plan.code_symbol().map_err(internal)? + symbol_end;
     let length = u32::try_from(functions.len()).map_err(internal)?;
     let table = module.add_global(pointer.array_type(length), None, &symbol);
     table.set_constant(true);

@@ -72,7 +72,12 @@ pub fn linked(symbol: String, table: *const c_void) -> Result<Linked, Fault> {
 unsafe impl Code for Linked {
     fn symbol(&self, name: &str) -> Result<usize, String> {
         let Self { symbol, table } = self;
-        if name == symbol { Ok(*table) } else { Err(format!("it is {symbol}, not {name}")) }
+        // The files of `--emit=c` have the name of the output behind that of the plan.
+        let end = symbol.strip_prefix(name);
+        match end.is_some_and(|end| end.is_empty() || end.starts_with('_')) {
+            true => Ok(*table),
+            false => Err(format!("it is {symbol}, not {name}")),
+        }
     }
 }
 

@@ -99,9 +99,10 @@ const MATH: &str = "\
     tan tanh tgamma trunc";
 
 /// Names of the emitted file's own.
-const OWN: [&str; 11] = [
+const OWN: [&str; 12] = [
     "is_possible",
     "keep",
+    "last_iterations",
     "last_status",
     "own_message",
     "plan_json",
