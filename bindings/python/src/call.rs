@@ -2,7 +2,7 @@
 //! key by which calls are known to differ in no more than addresses.
 
 use crate::arrays::{Cells, Held, Library, Place, current_stream, handle, view};
-use crate::copies::{before_outputs, copy, fill, written};
+use crate::copies::{before_outputs, check_fill, copy, fill, tell_written};
 use crate::errors::argument;
 use crate::fields::{Declared, Names, Slot};
 use crate::memory;
@@ -29,10 +29,20 @@ enum Number {
     Float(f64),
 }
 
+/// What is done to an array of the caller before a run writes it.
+enum Prepared<'py> {
+    /// It has the cells already.
+    Told(Bound<'py, PyAny>),
+    /// It gets the cells of another one.
+    Filled(Bound<'py, PyAny>, Bound<'py, PyAny>),
+}
+
 /// The arguments of a call.
 pub struct Arguments<'py> {
     /// The arrays of state fields after the run, by declared field.
     pub outputs: Vec<(String, Bound<'py, PyAny>)>,
+    /// What is done to arrays of the caller before a run writes them.
+    prepared: Vec<Prepared<'py>>,
     /// What keeps the memory.
     held: Vec<(Role, Held<'py>)>,
     /// The memory of each field of numbers, in the plan's order.
@@ -44,7 +54,8 @@ pub struct Arguments<'py> {
 }
 
 impl<'py> Arguments<'py> {
-    /// Reads the arguments by name, and copies state fields where they are not to be written.
+    /// Reads the arguments by name, and copies state fields where they are not to be written. It
+    /// writes no array of the caller; [`Self::prepare`] does.
     ///
     /// # Errors
     /// A name that the program does not have, and a value that does not fit.
@@ -58,6 +69,7 @@ impl<'py> Arguments<'py> {
         let py = values.py();
         let mut found = Self {
             outputs: Vec::new(),
+            prepared: Vec::new(),
             held: Vec::new(),
             parts: vec![None; plan.fields.len()],
             scalars: Vec::new(),
@@ -179,16 +191,34 @@ impl<'py> Arguments<'py> {
         }
         let out = manner.out.as_ref().map(|out| out.get_item(name)).transpose()?.flatten();
         let array = match out {
-            Some(out) if out.is(value) => written(out)?,
-            Some(out) => {
-                fill(&out, value)?;
+            Some(out) if out.is(value) => {
+                self.prepared.push(Prepared::Told(out.clone()));
                 out
             }
-            None if manner.in_place => written(value.clone())?,
+            Some(out) => {
+                check_fill(&out, value)?;
+                self.prepared.push(Prepared::Filled(out.clone(), value.clone()));
+                out
+            }
+            None if manner.in_place => {
+                self.prepared.push(Prepared::Told(value.clone()));
+                value.clone()
+            }
             None => copy(value, name)?,
         };
         self.outputs.push((name.to_owned(), array.clone()));
         Ok(array)
+    }
+
+    /// Makes the arrays of the caller ready to be written, for a call that runs.
+    ///
+    /// # Errors
+    /// When an array can't be written.
+    pub fn prepare(&self) -> PyResult<()> {
+        self.prepared.iter().try_for_each(|one| match one {
+            Prepared::Told(array) => tell_written(array),
+            Prepared::Filled(out, value) => fill(out, value),
+        })
     }
 
     /// No two arrays of which one is written may share memory.

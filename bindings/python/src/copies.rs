@@ -68,26 +68,32 @@ pub fn before_outputs<'py>(
 
 /// Tells PyTorch that an array will be written, so that it refuses gradients that need the cells
 /// from before.
-pub fn written(array: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+pub fn tell_written(array: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = array.py();
-    if library(&array)? == Library::Torch {
+    if library(array)? == Library::Torch {
         let graph = py.import(intern!(py, "torch.autograd.graph"))?;
         // Versions before 2.1 have no such function.
         if let Some(tell) = graph.getattr_opt(intern!(py, "increment_version"))? {
-            tell.call1((&array,))?;
+            tell.call1((array,))?;
         }
     }
-    Ok(array)
+    Ok(())
 }
 
-/// Copies an array's cells to another.
-pub fn fill(out: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+/// Checks that an array's cells can be copied to another.
+pub fn check_fill(out: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = out.py();
     let shapes = [out, value].map(|array| array.getattr(intern!(py, "shape")));
     let [out_shape, shape] = shapes;
     if !out_shape?.eq(shape?)? {
         return Err(argument(py, "an array of `out` has another shape than that of its field"));
     }
+    Ok(())
+}
+
+/// Copies an array's cells to another.
+pub fn fill(out: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = out.py();
     match library(out)? {
         Library::Torch => out.call_method1(intern!(py, "copy_"), (value,)).map(drop),
         _ => out.set_item(py.Ellipsis(), value),

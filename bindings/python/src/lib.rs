@@ -33,7 +33,7 @@ mod watch;
 #[pyo3::pymodule]
 mod _stencilc {
     #[pymodule_export]
-    use crate::native::Native;
+    use crate::native::{Native, check_options, is_reserved};
     #[pymodule_export]
     use crate::values::png;
 }

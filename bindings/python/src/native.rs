@@ -76,6 +76,7 @@ impl Native {
         if let Target::Cuda(device) = target {
             session = for_device(session, device);
         }
+        session.check_options(target).map_err(failed)?;
         let declared = session.declared(&source).map_err(failed)?;
         let mut names = Names::of(&declared);
         let conditions = session.conditions(&source);
@@ -128,6 +129,10 @@ impl Native {
         let known = self.known(py, &arguments, &key)?;
         let program = &known.version.program;
         let fields = Fields { plan: &program.plan, parts: &arguments.parts, order: &known.order };
+        // What is sent has contiguous arrays, and is bound behind the first such call alone.
+        let bound = if sends { None } else { Some(fields.run(&known.request, queue)) };
+        let mut bound = bound.transpose().map_err(|error| errors::run(py, error))?;
+        arguments.prepare()?;
         let mut watch = Watch::new(progress);
         let done = py.detach(|| {
             let cancel = Arc::clone(&watch.cancel);
@@ -142,7 +147,10 @@ impl Native {
                     return Ok(done);
                 }
             }
-            let mut run = fields.run(&known.request, queue)?;
+            let mut run = match bound.take() {
+                Some(run) => run,
+                None => fields.run(&known.request, queue)?,
+            };
             run.execute(program, Hooks { cancel, progress: Some(&mut report) })
         });
         let done = watch.ended(py, done)?;
@@ -325,6 +333,20 @@ impl Native {
         self.state().versions.push(Arc::clone(&version));
         Ok(version)
     }
+}
+
+/// Checks options of the command line before there is a program.
+#[pyfunction]
+pub fn check_options(py: Python<'_>, options: Vec<String>) -> PyResult<()> {
+    let failed = |failure| errors::compile(py, &failure);
+    let (session, _) = embedded(&Source::new("program.stencil", ""), &options).map_err(failed)?;
+    session.check_options(Target::Reference).map_err(failed)
+}
+
+/// Whether the language itself uses a name.
+#[pyfunction]
+pub fn is_reserved(name: &str) -> bool {
+    stencil_compiler::is_reserved(name)
 }
 
 /// The first device, which stays open: to open one takes a tenth of a second and more.

@@ -1,5 +1,9 @@
 """Arguments of calls, and of pictures, that are wrong or that NumPy would take."""
 
+import os
+import sys
+import types
+
 import numpy as np
 import pytest
 import stencilc
@@ -89,3 +93,57 @@ def test_a_picture_is_a_png_file(name, tmp_path, plate):
         stencilc.picture(plate, tmp_path / name)
     assert not list(tmp_path.iterdir())
     stencilc.picture(plate, str(tmp_path / "x.PNG"))
+
+
+def test_arrays_are_told_of_calls_that_run_alone(monkeypatch, plate, rates):
+    told = []
+
+    class Tensor(np.ndarray):
+        """An array with the attributes of PyTorch's."""
+
+        requires_grad = is_cuda = False
+        __module__ = "torch"
+        get_device = lambda self: -1
+        data_ptr = lambda self: self.ctypes.data
+        stride = lambda self: tuple(step // self.itemsize for step in self.strides)
+        copy_ = lambda self, other: np.copyto(self, other)
+
+    graph = types.ModuleType("torch.autograd.graph")
+    graph.increment_version = told.append
+    for name in ("torch", "torch.autograd"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "torch.autograd.graph", graph)
+    heat2d = stencilc.compile(HEAT, target="reference")
+    tensor, out = plate.view(Tensor), np.zeros_like(plate).view(Tensor)
+    for wrong in [dict(K=rates[1:]), dict(K=None), dict(K=rates, beta=1), dict(K=rates, steps=-1)]:
+        for manner in [dict(in_place=True), dict(out=tensor), dict(out=out)]:
+            with pytest.raises(stencilc.ArgumentError):
+                heat2d(A=tensor, **wrong, **manner)
+            assert not told and not out.any(), wrong
+    heat2d(A=tensor, K=rates, in_place=True)
+    heat2d(A=tensor, K=rates, out=tensor)
+    assert [one is tensor for one in told] == [True, True]
+    wanted = heat(plate, rates, 10)
+    heat2d(A=tensor, K=rates, out=out)
+    assert np.array_equal(out, wanted)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_fork_of_the_process_runs_on_the_processor(plate, rates):
+    kernel = stencilc.compile(HEAT, target="cpu")
+    wanted = kernel(A=plate, K=rates).A
+    child = os.fork()
+    if child == 0:
+        same = np.array_equal(kernel(A=plate, K=rates).A, wanted)
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert np.array_equal(kernel(A=plate, K=rates).A, wanted)
+
+
+def test_a_call_on_the_processor_loads_no_code(plate, rates):
+    kernel = stencilc.compile(HEAT, target="cpu")
+    kernel(A=plate, K=rates)
+    threads = len(os.listdir("/proc/self/task"))
+    for _ in range(5):
+        kernel(A=plate, K=rates, steps=1)
+        assert len(os.listdir("/proc/self/task")) == threads

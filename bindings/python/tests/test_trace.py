@@ -125,6 +125,58 @@ def test_what_can_not_be_traced():
         stencilc.function(nothing).source()
 
 
+@stencilc.function(target="reference", steps=3)
+def sliced(A, K, alpha=0.1):
+    around = A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:]
+    A[1:-1, 1:-1] = A[1:-1, 1:-1] + alpha * K[1:-1, 1:-1] * (around - 4 * A)
+
+
+def test_slices_read_the_cells_that_numpy_pairs(plate, rates):
+    assert np.array_equal(sliced(plate, rates).A, heat(plate, rates, 3))
+    assert "K[0, 0] * (A[-1, 0] + A[1, 0] + A[0, -1] + A[0, 1] - 4 * A[0, 0])" in sliced.source()
+
+    def mixed(A, B):
+        A[2:5] = B[-5:-2]
+
+    with pytest.raises(stencilc.TraceError, match=r"B\[-5:-2\] has another shape"):
+        traced(mixed)
+
+    def g(A, B):
+        A[2:5] += B[0:3] + B[4:7]
+        B[:-1] = A[1:] - B[:-1]
+        A[-1] = B[-2:-1]
+        return {"inner": stencilc.reduction("sum", A[1:-2] * B[2:-1], np.s_[2:-1])}
+
+    a, b = np.random.default_rng(7).random((2, 9))
+    result = traced(g, A=a, B=b)(A=a, B=b)
+    a[2:5] += b[0:3] + b[4:7]
+    b[:-1] = a[1:] - b[:-1]
+    a[-1:] = b[-2:-1]
+    assert np.array_equal(result.A, a) and np.array_equal(result.B, b)
+    assert result.inner == pytest.approx((a[1:-2] * b[2:-1]).sum(), rel=1e-14)
+
+
+def test_names_of_the_program_make_way_for_those_of_the_function():
+    def f(N, M, G1, T0, v0, f_0, i=2):
+        T = Field.temp(N)
+        T[:] = (N + 1) * (N + 1) + (M + 1) * (M + 1)
+        N[:] = T + G1 * T0 * v0 * f_0 * i
+
+    a, b = np.random.default_rng(8).random((2, 5))
+    result = stencilc.function(f, target="reference")(a, b, 1, 2, 3, 4)
+    assert np.array_equal(result.N, (a + 1) * (a + 1) + (b + 1) * (b + 1) + 48)
+
+
+def test_scalars_have_the_type_of_the_first_field_of_floats():
+    def f(mask, A, by):
+        A[:] = np.where(mask, A * by, A)
+
+    a = np.arange(4, dtype=np.float32)
+    function = stencilc.function(f, target="reference")
+    assert function(a > 1, a, 0.5).A.tolist() == [0, 1, 1, 1.5]
+    assert "scalar by : f32" in function.source()
+
+
 def test_precedence():
     def f(A, B):
         A[:] = (A - (B - A)) / (A / B) * -(A + B) + (A if False else B) - (-A) * 2

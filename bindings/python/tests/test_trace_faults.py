@@ -53,10 +53,20 @@ def test_boxes_and_offsets():
 
     refuse(whole, "the whole field is A[:, :] or A[...]")
 
-    def added(A, B):
-        A[1:-1, 1:-1] += A[0, 1]
+    def row(A, B):
+        A[1:-1, 1:-1] = B[1, 1:-1]
 
-    refuse(added, "slices stand on the left of `=` alone: write A[1:-1] = A + e in place of +=")
+    refuse(row, "by 2 slices, as B[1:-1, 2:]")
+
+    def shifted(A, B):
+        A[1:-1, 1:-1] = B[2:, :-2] + B[2:, 2:-1]
+
+    refuse(shifted, "B[2:, 2:-1] has another shape than the box [1:-1, 1:-1]; B alone is the value")
+
+    def whole_field(A, B):
+        A[1:-1, 1:-1] = B[...]
+
+    refuse(whole_field, "B[:, :] has another shape than the box")
 
     def half(A, B):
         A[...] = B[0.5, 0]
@@ -111,9 +121,6 @@ def test_boundary_rules_of_other_fields_and_of_conditions():
 
 
 def test_names_and_kinds_of_arguments():
-    def size(A, N):
-        A[:] = N * A
-
     def word(A, steps):
         A[:] = steps * A
 
@@ -123,12 +130,102 @@ def test_names_and_kinds_of_arguments():
     def many(*fields):
         fields[0][:] = 1
 
-    for body, text in [(size, "`N` is a size of the grid"), (word, "`steps` is a word of calls"),
+    def time(A, t):
+        A[:] = t * A
+
+    def letter(A, α):
+        A[:] = α * A
+
+    for body, text in [(time, "time: the argument `t` has a name of the stencil language; rename it"),
+                       (letter, "needs a name of the letters a to z"), (word, "`steps` is a word of calls"),
                        (method, "a method can't be a stencil function"), (many, "`fields` must be"),
                        (lambda A: None, "write it with `def` and a name")]:
         with pytest.raises(stencilc.TraceError) as raised:
             stencilc.function(body)
         assert text in str(raised.value)
+
+
+def lap(A):
+    return A[-1, 0] + A[1, 0] + A[0, -1] + A[0, 1] - 4 * A[0, 0]
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (lambda A: lap(lap(A)), "keep it in a field of its own, T = stencilc.Field.temp(A)"),
+        (lambda A: A.copy(), "the field A has no `copy` in a stencil function; a statement reads"),
+        (lambda A: A.mean(), 'return {"total": A.sum()}, and divide by the number of cells'),
+        (lambda A: (A + 1).mean(), "a value of a field has no `mean`"),
+        (lambda A: (A + 1).sum(), 'stencilc.reduction("sum", e)'),
+        (lambda A: A + A.shape[0], "give one as an argument of the function"),
+        (lambda A: A + len(A), "give one as an argument of the function"),
+        (lambda A: A.T, "it can use operators, np.where"),
+        (lambda A: np.mean(A), "can't use numpy.mean; return"),
+        (lambda A: np.sum(A), 'can\'t use numpy.sum; return {"total": stencilc.reduction("sum", e)}'),
+        (lambda A: np.roll(A, 1), "numpy.roll; read a neighbour, A[-1, 0], with boundary="),
+        (lambda A: np.cumsum(A), "can't use numpy.cumsum"),
+        (lambda A: np.sqrt(A, where=A > 0), "can't use numpy.sqrt(..., where=...)"),
+        (lambda A: np.add.reduce(A), "can't use numpy.add.reduce(...)"),
+        (lambda A: np.fft.fft(A), "a stencil function"),
+        (lambda A: A @ A, "a stencil function"),
+    ],
+)
+def test_what_arrays_of_numpy_have(value, text):
+    def f(A):
+        A[1:-1, 1:-1] = value(A)
+
+    refuse(f, text, A=PLATE)
+
+
+def test_operators_in_place():
+    def field(A):
+        A += 1
+        A[:, :] = 2 * A
+
+    refuse(field, "write A[...] += e for all of it", A=PLATE)
+
+    def value(A):
+        total = A[-1]
+        total += A[1]
+        total *= 0.5
+        A[1:-1] = total
+
+    array = np.arange(5.0) ** 2
+    result = stencilc.function(value, target="reference")(array)
+    assert result.A.tolist() == [0, 2, 5, 10, 16]
+
+
+def test_a_result_has_a_name():
+    def alone(A):
+        A[:] = 2 * A
+        return A.sum()
+
+    refuse(alone, "returns a dict of reductions", A=PLATE[0])
+
+    def word(A):
+        A[:] = 2 * A
+        return {"max": A.max()}
+
+    refuse(word, "the reduction `max` has a name of the stencil language; rename", A=PLATE[0])
+
+    def same(A):
+        A[:] = 2 * A
+        return {"A": A.max()}
+
+    refuse(same, "the reduction `A` has the name of an argument", A=PLATE[0])
+
+
+def test_options_are_checked_before_the_first_call():
+    for options, text in [(dict(fast_maths=True), "--fast-math"), (dict(strategy="fast"), "'fast'"),
+                          (dict(device="H2000"), "H2000"), (dict(tile=(0, 3)), "tile"),
+                          (dict(target="gpu"), "gpu")]:
+        with pytest.raises(stencilc.CompileError) as raised:
+            stencilc.function(lap, **options)
+        assert text in str(raised.value), raised.value
+        with pytest.raises(stencilc.CompileError) as raised:
+            stencilc.compile("param N\ngrid G = [0..N-1]\nfield A : f32 on G\n"
+                             "fn f -> A [0..N-1] = 2 * A[0]\nsteps 1\n", **options)
+        assert text in str(raised.value), raised.value
 
 
 @stencilc.function(target="reference", steps=2)

@@ -7,6 +7,7 @@ import numbers
 import numpy as np
 
 from ._errors import TraceError
+from ._remedies import in_place_of, missing
 
 # From the loosest to the tightest, as in the language.
 OR, AND, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(11)
@@ -69,7 +70,12 @@ class Expression(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         name = ufunc.__name__
         if method != "__call__" or options:
-            return NotImplemented
+            given = "".join(f", {option}=..." for option in options)
+            how = "" if method == "__call__" else f".{method}"
+            raise TraceError(
+                f"a stencil function can't use numpy.{name}{how}(...{given}); it can use "
+                f"numpy.{name}(...) of values alone, and A.sum(), A.min() and A.max()"
+            )
         if name in ("negative", "positive"):
             (value,) = map(wrap, inputs)
             return Unary("-", value) if name == "negative" else value
@@ -103,7 +109,22 @@ class Expression(np.lib.mixins.NDArrayOperatorsMixin):
         if function is np.where and len(arguments) == 3 and not options:
             return where(*arguments)
         name = function.__name__
-        raise TraceError(f"a stencil function can't use numpy.{name}; of such, it can use where")
+        raise TraceError(f"a stencil function can't use numpy.{name}; {in_place_of(name, 'A')}")
+
+    def __getattr__(self, name):
+        raise missing(name, "a value of a field", None)
+
+    def __getitem__(self, offsets):
+        raise TraceError(
+            "an expression has no neighbours, only a field has: keep it in a field of its own, "
+            "T = stencilc.Field.temp(A), then T[1:-1, 1:-1] = ..., and read T[-1, 0]"
+        )
+
+    def __setitem__(self, box, value):
+        raise TraceError("an expression can't be assigned to; assign a field: A[1:-1, 1:-1] = ...")
+
+    def __len__(self):
+        raise missing("shape", "a value of a field", None)
 
     def __bool__(self):
         raise TraceError(
@@ -128,6 +149,11 @@ class Expression(np.lib.mixins.NDArrayOperatorsMixin):
     def astype(self, kind):
         """The value converted to another type: ``astype("f64")`` or ``astype(np.float64)``."""
         return Call(type_name(kind), self)
+
+
+# `e += 1` gives `e` a new value; other names of the old one keep it.
+for _name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split():
+    setattr(Expression, f"__i{_name}__", getattr(Expression, f"__{_name}__"))
 
 
 class Literal(Expression):
@@ -165,12 +191,14 @@ class Name(Expression):
 class Read(Expression):
     """A field's value beside the point, as it was before some statement."""
 
-    __slots__ = ("field", "offsets", "stamp", "element")
+    __slots__ = ("field", "offsets", "stamp", "box", "element")
 
-    def __init__(self, field, offsets, stamp):
+    def __init__(self, field, offsets, stamp, box=None):
         self.field = field
+        # None for a read by slices, until the box is known that it is read for.
         self.offsets = offsets
         self.stamp = stamp
+        self.box = box
         self.element = field.element
 
     def text(self, _names):
@@ -354,7 +382,7 @@ def type_name(kind):
     raise TraceError(f"{kind!r} is no type of a field; types are {', '.join(TYPES)}")
 
 
-def block(expressions):
+def block(expressions, taken):
     """The text of some values at a point; parts that occur several times get names."""
     counts = {}
     order = []
@@ -372,6 +400,8 @@ def block(expressions):
     for node in order:
         if counts[id(node)] > 1 and node.parts:
             name = f"v{len(lets)}"
+            while name in taken:
+                name += "_"
             lets.append(f"    let {name} = {inside(node, -1, names)};\n")
             names[id(node)] = name
     values = [inside(expression, -1, names) for expression in expressions]

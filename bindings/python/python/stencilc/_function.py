@@ -7,10 +7,11 @@ import inspect
 import numbers
 import typing
 
-from . import _kernel
+from . import _kernel, _stencilc
 from ._errors import ArgumentError, TraceError
-from ._expr import Name, type_name, wrap
-from ._trace import SIZES, Field, Reduction, Spec, Trace
+from ._expr import FLOATS, Name, type_name, wrap
+from ._slices import SIZES
+from ._trace import Field, Reduction, Spec, Trace
 
 RULES = ("periodic", "nearest", "reflect")
 EMPTY = inspect.Parameter.empty
@@ -27,6 +28,7 @@ class Function:
         self._steps = steps
         self._boundary = _rules(boundary)
         self._options = options
+        _check_options(**options)
         self._kernels = {}
         self._last = None
         self._signature = inspect.signature(traced, eval_str=True)
@@ -63,7 +65,8 @@ class Function:
                 f"{self.__name__} has no field yet: call it, or annotate its arguments: "
                 'A: stencilc.Field["f32", 2]'
             )
-        usual = next(iter(fields.values()))[0]
+        elements = [element for element, _ in fields.values()]
+        usual = next((one for one in elements if one in FLOATS), elements[0])
         scalars = {name: (usual if spec in (EMPTY, float, int) else type_name(spec), default)
                    for name, (spec, default) in scalars.items()}
         key = (tuple(fields.items()), tuple(scalars.items()))
@@ -80,12 +83,19 @@ class Function:
         if not trace.statements:
             raise TraceError(f"{self.__name__} assigns no field: A[1:-1, 1:-1] = ...")
         returned = {} if returned is None else returned
-        results = returned.values() if isinstance(returned, dict) else [returned]
+        results = returned.values() if isinstance(returned, dict) else [None]
         if not all(isinstance(one, Reduction) for one in results):
             raise TraceError(
                 f"{self.__name__} returns a dict of reductions, or nothing: "
                 'return {"total": A.sum()}'
             )
+        for name in returned:
+            check_name(name, f"{self.__name__}: the reduction")
+            if name in trace.fields or name in trace.scalars:
+                raise TraceError(
+                    f"{self.__name__}: the reduction `{name}` has the name of an argument; rename "
+                    "it in the dict that is returned"
+                )
         trace.reductions = returned
         for name in self._boundary:
             if name not in trace.fields:
@@ -133,10 +143,26 @@ def _check_names(function, parameters):
                 f"{function}: a method can't be a stencil function, because `{one.name}` is no "
                 "field; write it outside of the class"
             )
-        if one.name in SIZES:
-            raise TraceError(f"{function}: `{one.name}` is a size of the grid; rename the argument")
         if one.name in words:
             raise TraceError(f"{function}: `{one.name}` is a word of calls; rename the argument")
+        check_name(one.name, f"{function}: the argument")
+
+
+def _check_options(target="auto", define=None, cache=None, **options):
+    """Checks the options of ``compile`` before there is a program; no device is looked for."""
+    words = _kernel.words_of("cpu" if target == "auto" else target, define, options)
+    _stencilc.check_options(words)
+
+
+def check_name(name, what):
+    """A name of a field, a scalar or a reduction is one of the language."""
+    if not (name.isascii() and name.isidentifier()):
+        raise TraceError(f"{what} `{name}` needs a name of the letters a to z, digits and _")
+    if _stencilc.is_reserved(name):
+        raise TraceError(
+            f"{what} `{name}` has a name of the stencil language; rename it, for example to "
+            f"`{name}_`"
+        )
 
 
 def _spec(annotation):

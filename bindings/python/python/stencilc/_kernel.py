@@ -259,10 +259,16 @@ def compile(program, *, target="auto", define=None, cache=None, **options):
         The file can't be read.
     """
     name, text = _read(program)
+    words = words_of(target, define, options)
+    return Kernel(_stencilc.Native(name, text, words, _cache(cache)))
+
+
+def words_of(target="auto", define=None, options=None):
+    """Options as the command line has them."""
     words = [f"--target={target}"]
     for size, value in (define or {}).items():
         words += ["-D", f"{size}={value}"]
-    for option, value in options.items():
+    for option, value in (options or {}).items():
         word = "--" + option.replace("_", "-")
         if value is True:
             words.append(word)
@@ -270,7 +276,7 @@ def compile(program, *, target="auto", define=None, cache=None, **options):
             words.append(f"{word}={','.join(map(str, value))}")
         elif value is not None and value is not False:
             words.append(f"{word}={value}")
-    return Kernel(_stencilc.Native(name, text, words, _cache(cache)))
+    return words
 
 
 def load(plan, code=None):

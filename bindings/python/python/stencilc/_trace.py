@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-
+from . import _slices
 from ._errors import TraceError
 from ._expr import Read, block, type_name, wrap
+from ._remedies import missing
+from ._slices import SIZES
 
-SIZES = ("N", "M", "L")
 REDUCTIONS = ("sum", "min", "max", "count", "any", "all")
 
 
@@ -37,18 +37,22 @@ class Field:
 
     def __getitem__(self, offsets):
         offsets = offsets if isinstance(offsets, tuple) else (offsets,)
+        stamp = len(self._trace.statements)
         if any(isinstance(one, slice) or one is Ellipsis for one in offsets):
-            raise TraceError(
-                f"{self.name}[...] reads at whole offsets from the point; slices stand on the left "
-                f"of `=` alone: write {self.name}[1:-1] = {self.name} + e in place of +="
-            )
-        places = tuple(_whole(one) for one in offsets)
+            return Read(self, None, stamp, _slices.of_read(offsets, self))
+        places = tuple(_slices.whole(one) for one in offsets)
         if len(places) != self.rank or None in places:
             raise TraceError(
                 f"{self.name}[...] reads at {self.rank} whole offsets from the point, "
                 f"not at {offsets}"
             )
-        return Read(self, places, len(self._trace.statements))
+        return Read(self, places, stamp)
+
+    def __getattr__(self, name):
+        raise missing(name, f"the field {self.name}", self.name)
+
+    def __len__(self):
+        raise missing("shape", f"the field {self.name}", self.name)
 
     def __setitem__(self, box, value):
         if value is self:
@@ -57,7 +61,9 @@ class Field:
             value = wrap(value)
         except TraceError as error:
             raise TraceError(f"{self.name}[...] = ...: {error}") from None
-        self._trace.assign(self, _box(box, self), value)
+        box = _slices.of_box(box, self)
+        _slices.resolve(_reads(value), box)
+        self._trace.assign(self, _slices.text(box, self._trace.sizes), value)
 
     def __bool__(self):
         return bool(self.center())
@@ -116,10 +122,22 @@ def _forward(name):
 
 for _name in (
     "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg pos abs "
-    "invert and rand or ror xor rxor lshift rlshift rshift rrshift lt le gt ge eq ne"
+    "matmul rmatmul invert and rand or ror xor rxor lshift rlshift rshift rrshift lt le gt ge eq ne"
 ).split():
     setattr(Field, f"__{_name}__", _forward(f"__{_name}__"))
 Field.__hash__ = object.__hash__
+
+
+def _refuse_in_place(self, _other):
+    raise TraceError(
+        f"an operator such as `+=` changes a box of a field: write {self.name}[...] += e for all "
+        "of it"
+    )
+
+
+IN_PLACE = "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()
+for _name in IN_PLACE:
+    setattr(Field, f"__i{_name}__", _refuse_in_place)
 
 
 class Spec:
@@ -141,53 +159,12 @@ class Reduction:
         self.element = element
 
 
-def _whole(value):
-    """A whole number of Python or NumPy; None for anything else."""
-    try:
-        return None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        return None
-
-
-def _box(box, field):
-    box = box if isinstance(box, tuple) else (box,)
-    if any(part is Ellipsis for part in box):
-        place = [part is Ellipsis for part in box].index(True)
-        rest = (slice(None),) * (field.rank - len(box) + 1)
-        box = (*box[:place], *rest, *box[place + 1 :])
-    if len(box) != field.rank:
-        whole = ", ".join(":" * field.rank)
-        raise TraceError(
-            f"{field.name} has {field.rank} dimensions, the box has {len(box)}; the whole field is "
-            f"{field.name}[{whole}] or {field.name}[...]"
-        )
-    ranges = []
-    for size, part in zip(SIZES, box):
-        ends = (part.start, part.stop) if isinstance(part, slice) else (part, part)
-        start, stop = (None if end is None else _whole(end) for end in ends)
-        if not isinstance(part, slice) and start is not None:
-            low = high = _end(size, start)
-        elif isinstance(part, slice) and part.step in (None, 1) and ends == (start, stop):
-            low = _end(size, start or 0)
-            high = f"{size}-1" if stop is None else _end(size, stop, -1)
-        else:
-            raise TraceError(f"a box is made of whole numbers and slices without steps: {part}")
-        ranges.append(low if low == high else f"{low}..{high}")
-    return "[" + ", ".join(ranges) + "]"
-
-
-def _end(size, place, more=0):
-    """A coordinate: from the end of the grid where it is negative, as in Python."""
-    if place < 0:
-        return f"{size}-{-place - more}"
-    return str(place + more)
-
-
 class Trace:
     """A function as it is traced."""
 
     def __init__(self, name, fields, scalars, boundary, steps):
         self.name = name
+        self.sizes = [free(size, {*fields, *scalars}) for size in SIZES]
         self.statements = []
         self.fields = {
             field: Field(self, field, element, rank) for field, (element, rank) in fields.items()
@@ -227,35 +204,48 @@ class Trace:
         field = next(_reads(value)).field
         element = {"count": "i64", "any": "bool", "all": "bool"}.get(operation)
         element = element or value.element or field.element
-        box = _box(... if box is None else box, field)
+        box = _slices.of_box(... if box is None else box, field)
+        _slices.resolve(_reads(value), box)
+        box = _slices.text(box, self.sizes)
         return Reduction(operation, value, box, field.rank, element)
 
     def text(self):
         """The program."""
         ranks = sorted({field.rank for field in self.fields.values()})
+        taken = {*self.fields, *self.scalars, *self.reductions, *self.sizes}
+        grids = {rank: free(f"G{rank}", taken) for rank in ranks}
         lines = [f"# traced from the Python function {self.name}\n"]
-        lines += [f"param {size}\n" for size in SIZES[: max(ranks)]]
+        lines += [f"param {size}\n" for size in self.sizes[: max(ranks)]]
         for name, (element, default) in self.scalars.items():
             value = "" if default is None else f" = {_number(default)}"
             lines.append(f"scalar {name} : {element}{value}\n")
         for rank in ranks:
-            extents = ", ".join(f"0..{size}-1" for size in SIZES[:rank])
-            lines.append(f"grid G{rank} = [{extents}]\n")
+            extents = ", ".join(f"0..{size}-1" for size in self.sizes[:rank])
+            lines.append(f"grid {grids[rank]} = [{extents}]\n")
         for field in self.fields.values():
             kind = "temp field" if field.temp else "field" if field.written else "const field"
-            lines.append(f"{kind} {field.name} : {field.element} on G{field.rank}\n")
+            lines.append(f"{kind} {field.name} : {field.element} on {grids[field.rank]}\n")
         lines += [f"boundary {name} = {rule}\n" for name, rule in self.boundary.items()]
         for place, (box, targets, values) in enumerate(self.statements):
             names = [field.name for field in targets]
             target = names[0] if len(names) == 1 else f"({', '.join(names)})"
-            lines.append(f"fn {self.name}_{place} -> {target} {box} =\n    {block(values)}\n")
+            own = "".join(one if one.isascii() else "_" for one in self.name)
+            name = free(f"{own}_{place}", taken)
+            lines.append(f"fn {name} -> {target} {box} =\n    {block(values, taken)}\n")
         for name, one in self.reductions.items():
-            value = block([one.value])
+            value = block([one.value], taken)
             lines.append(
                 f"reduce {name} : {one.element} = {one.operation}({value}) on {one.box}\n"
             )
         lines.append(f"steps {self.steps}\n")
         return "".join(lines)
+
+
+def free(name, taken):
+    """A name of the program's own that no argument and no result has."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _number(value):
@@ -285,7 +275,8 @@ def _temp(like, name=None):
     if not isinstance(like, Field):
         raise TraceError("Field.temp(A) takes a field, whose type and dimensions it has")
     trace = like._trace
-    name = name or f"T{sum(field.temp for field in trace.fields.values())}"
+    count = sum(field.temp for field in trace.fields.values())
+    name = name or free(f"T{count}", {*trace.fields, *trace.scalars})
     if name in trace.fields:
         raise TraceError(f"there is a field {name} already")
     field = Field(trace, name, like.element, like.rank, temp=True)
