@@ -76,8 +76,12 @@ impl Native {
         if let Target::Cuda(device) = target {
             session = for_device(session, device);
         }
-        session.check_options(target).map_err(failed)?;
         let declared = session.declared(&source).map_err(failed)?;
+        let states = declared.fields.iter().filter(|field| field.role == Role::State);
+        let ranks = states.map(|field| field.extents.len());
+        // Tiles of affine loops are not those of their arrays.
+        let ranks: Vec<usize> = ranks.filter(|_| !name.ends_with(".mlir")).collect();
+        session.check_options(target, &ranks).map_err(failed)?;
         let mut names = Names::of(&declared);
         let conditions = session.conditions(&source);
         for field in names.fields.iter_mut().filter(|field| conditions.contains(&field.name)) {
@@ -340,7 +344,7 @@ impl Native {
 pub fn check_options(py: Python<'_>, options: Vec<String>) -> PyResult<()> {
     let failed = |failure| errors::compile(py, &failure);
     let (session, _) = embedded(&Source::new("program.stencil", ""), &options).map_err(failed)?;
-    session.check_options(Target::Reference).map_err(failed)
+    session.check_options(Target::Reference, &[]).map_err(failed)
 }
 
 /// Whether the language itself uses a name.

@@ -3,7 +3,8 @@
 use super::CommonArgs;
 use super::values::threads;
 use crate::target::TargetName;
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 use std::num::NonZeroUsize;
 use stencil_compiler::{Failure, Session, Source, Target};
 
@@ -37,10 +38,7 @@ pub fn embedded(source: &Source, options: &[String]) -> Result<(Session, Target)
     let end = ["--".to_owned(), source.name.clone()];
     let arguments = options.iter().chain(&end);
     let Embedded { common, target, seed, threads } =
-        Embedded::try_parse_from(arguments).map_err(|error| {
-            let text = error.to_string();
-            Failure::user(text.trim_start_matches("error: ").trim_end())
-        })?;
+        Embedded::try_parse_from(arguments).map_err(|error| refusal(&error))?;
     if common.print_ir_after_all || common.timing {
         return Err(Failure::user("--print-ir-after-all and --timing are for stencilc alone"));
     }
@@ -50,4 +48,29 @@ pub fn embedded(source: &Source, options: &[String]) -> Result<(Session, Target)
         return Err(Failure::user("--seed is for the simulator; add --target sim"));
     }
     Ok((session, target))
+}
+
+/// What is said of wrong options; the usage of a command does not help here.
+fn refusal(error: &clap::Error) -> Failure {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let unknown = context(ContextKind::InvalidArg);
+    let unknown = unknown.filter(|_| error.kind() == ErrorKind::UnknownArgument);
+    let Some(name) = unknown else {
+        let text = error.to_string();
+        let text = text.split("\n\nUsage").next().unwrap_or_default();
+        return Failure::user(text.trim_start_matches("error: ").trim_end());
+    };
+    let message = format!("there is no option {name}");
+    Failure::user(match context(ContextKind::SuggestedArg) {
+        Some(near) => format!("{message}; did you mean {near}?"),
+        None => {
+            let command = Embedded::command();
+            let names = command.get_arguments().filter_map(clap::Arg::get_long);
+            let names: Vec<_> = names.map(|name| format!("--{name}")).collect();
+            format!("{message}; there are {}", names.join(", "))
+        }
+    })
 }
