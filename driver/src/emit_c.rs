@@ -59,8 +59,8 @@ pub fn files(
     Ok(files)
 }
 
-/// What the symbol of the code in an object file ends with: files of one program under two names can
-/// be linked together.
+/// What the symbol of the code in an object file ends with: files of one program under two names
+/// can be linked together.
 pub fn symbol_end(stem: &Path) -> String {
     format!("_{}", prefix(&stem.file_name().unwrap_or_default().to_string_lossy()))
 }

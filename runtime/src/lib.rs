@@ -78,6 +78,7 @@ pub mod on_threads;
 pub mod plan;
 pub mod processor;
 pub mod record;
+mod shortage;
 #[cfg(all(unix, feature = "signals"))]
 pub mod signals;
 #[cfg(feature = "stdio")]

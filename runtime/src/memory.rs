@@ -1,7 +1,5 @@
-//! Memory of this machine: how much is free, and a refusal before more than that is spent; and
-//! which failures of a run mean too little memory.
+//! Memory of this machine: how much is free, and a refusal before more than that is spent.
 
-use crate::execute::{ExecuteError, TargetError};
 use std::fs::read_to_string;
 use std::path::Path;
 use thiserror::Error;
@@ -36,37 +34,6 @@ pub fn require(needed: u64) -> Result<(), TooLittleMemory> {
         Some(free) if needed > free => Err(TooLittleMemory { needed, free }),
         _ => Ok(()),
     }
-}
-
-impl ExecuteError {
-    /// Whether the machine or the device has too little memory for the run.
-    pub fn lacks_memory(&self) -> bool {
-        match self {
-            Self::Array(error) => error.lacks_memory(),
-            Self::Target(error) => on_device(error) || on_processor(error),
-            _ => false,
-        }
-    }
-}
-
-#[cfg(feature = "cuda")]
-fn on_device(error: &TargetError) -> bool {
-    matches!(error.downcast_ref(), Some(crate::cuda::CudaError::OutOfMemory { .. }))
-}
-
-#[cfg(not(feature = "cuda"))]
-fn on_device(_: &TargetError) -> bool {
-    false
-}
-
-#[cfg(feature = "processor")]
-fn on_processor(error: &TargetError) -> bool {
-    error.downcast_ref().is_some_and(crate::cpu::CpuError::lacks_memory)
-}
-
-#[cfg(not(feature = "processor"))]
-fn on_processor(_: &TargetError) -> bool {
-    false
 }
 
 /// Bytes that a process can still use: those of the machine, or of its control group if that has
@@ -106,7 +73,6 @@ fn gibibytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::{Array, Element};
 
     #[test]
     fn the_smaller_of_machine_and_group_is_free() {
@@ -126,19 +92,6 @@ mod tests {
         assert_eq!(available(folder.path()), Some(500_000));
         write("sys/fs/cgroup/user/one/memory.max", "max\n");
         assert_eq!(available(folder.path()), Some(1_024_000));
-    }
-
-    #[test]
-    fn a_failed_run_tells_whether_it_lacks_memory() {
-        let array = |shape: &[usize]| Array::zeros(Element::F64, shape).unwrap_err();
-        assert!(ExecuteError::from(array(&[1 << 40, 1 << 40])).lacks_memory());
-        assert!(!ExecuteError::MissingInput("A".to_owned()).lacks_memory());
-        #[cfg(feature = "processor")]
-        {
-            let refused = TooLittleMemory { needed: 2, free: 1 };
-            let target = ExecuteError::Target(crate::cpu::CpuError::from(refused).into());
-            assert!(target.lacks_memory());
-        }
     }
 
     #[test]

@@ -16,8 +16,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 use stencil_dialects::mlir;
-use stencil_frontend::diagnostics::Diagnostic;
-use stencil_frontend::oracle::{self, OracleError};
+use stencil_frontend::oracle;
 use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
 use stencil_passes::llvm::emit_object::Object;
@@ -252,14 +251,7 @@ impl Executable {
                 }
             },
         )
-        .map_err(|error| match error {
-            OracleError::Cancelled(_) => Failure::cancelled(error),
-            OracleError::NotFinite { span: Some(span), .. } => {
-                let found = Diagnostic::error(error.to_string(), span, "this value");
-                Failure::diagnostics(vec![found], &self.source)
-            }
-            error => Failure::user(error),
-        })?;
+        .map_err(|error| Failure::of_oracle(&error, &self.source))?;
         let elapsed = Some(start.elapsed());
         let temps = control.pauses.is_some();
         let is_output =

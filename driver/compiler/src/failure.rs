@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use stencil_dialects::error::{Decline, Error, Fault, Place};
 use stencil_frontend::diagnostics::{self, Diagnostic, Look};
+use stencil_frontend::oracle::OracleError;
 use stencil_frontend::source::{Source, Span};
 use stencil_runtime::execute::ExecuteError;
 use stencil_runtime::message::shortened;
@@ -102,6 +103,19 @@ impl Failure {
             (None, _) if error.lacks_memory() || is_without_memory(error) => Self::memory(error),
             (None, ExecuteError::Stuck(_)) => Self::of(Class::Internal, error),
             (None, _) => Self::user(error),
+        }
+    }
+
+    /// A run of the reference that failed.
+    pub(crate) fn of_oracle(error: &OracleError, source: &Source) -> Self {
+        match error {
+            OracleError::Cancelled(_) => Self::cancelled(error),
+            OracleError::Memory(_) => Self::memory(error),
+            OracleError::NotFinite { span: Some(span), .. } => {
+                let found = Diagnostic::error(error.to_string(), *span, "this value");
+                Self::diagnostics(vec![found], source)
+            }
+            _ => Self::user(error),
         }
     }
 
@@ -251,6 +265,9 @@ mod tests {
         let array = Array::zeros(Element::F64, &[1 << 40, 1 << 40]).unwrap_err();
         let failure = Failure::of_run(&ExecuteError::Array(array), false);
         assert_eq!((failure.class, failure.class.exit_code()), (Class::Memory, 1));
+        let array = Array::zeros(Element::F64, &[1 << 40, 1 << 40]).unwrap_err();
+        let source = Source::new("a.stencil", "");
+        assert_eq!(Failure::of_oracle(&array.into(), &source).class, Class::Memory);
     }
 
     #[test]

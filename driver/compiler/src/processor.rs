@@ -154,9 +154,9 @@ impl Drop for Own {
     }
 }
 
-/// Loaded code of this process that is not in use, with its threads, by the numbers of machine code;
-/// the last used comes last. To load code and to start threads takes far longer than a run of a
-/// small program.
+/// Loaded code of this process that is not in use, with its threads, by the numbers of machine
+/// code; the last used comes last. To load code and to start threads takes far longer than a run of
+/// a small program.
 #[derive(Debug)]
 struct Idle {
     programs: VecDeque<(u64, Program)>,

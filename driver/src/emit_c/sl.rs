@@ -36,7 +36,7 @@ enum Extent {
     Count,
 }
 
-/// Adds the functions to the files of a plan. Without code for a device there are no functions for one.
+/// Adds the functions to the files of a plan. Without code for a device there are none for one.
 pub fn add(
     files: &mut Files,
     name: &str,
@@ -154,22 +154,12 @@ size_t {name}Message(char *buffer, size_t capacity);
         let check = self.check();
         let host = self.call(parts, false);
         let run = self.run();
-        let (mut on_device, mut address) = (String::new(), "");
-        if self.on_device {
-            on_device = self.device_source(&self.call(parts, true), &negative, &cells);
-            address = "static uint64_t read_address;\nstatic int64_t read_address_count;\n";
-        }
-        let (mut last, mut iterations) = ("", String::new());
-        if self.until {
-            last = "static int64_t last_iterations;\n";
-            let body = "    return last_iterations;";
-            iterations = format!("int64_t {name}Iterations(void) {{\n{body}\n}}\n\n");
-        }
+        let (statics, functions) = self.additions(parts, &negative, &cells);
         format!(
             r#"
 static {cell} *read_data;
 static int64_t read_count;
-{address}{last}static int last_status;
+{statics}static int last_status;
 static char own_message[1024];
 
 /* Keeps a status and its message. Without a message it keeps the library's. */
@@ -227,8 +217,26 @@ size_t {name}Message(char *buffer, size_t capacity) {{
     return length;
 }}
 
-{iterations}{on_device}"#
+{functions}"#
         )
+    }
+
+    /// Variables and functions that not every program has.
+    fn additions(&self, parts: &Parts, negative: &str, cells: &str) -> (String, String) {
+        let name = self.name;
+        let (mut statics, mut functions) = (String::new(), String::new());
+        if self.on_device {
+            statics += "static uint64_t read_address;\nstatic int64_t read_address_count;\n";
+        }
+        if self.until {
+            statics += "static int64_t last_iterations;\n";
+            let body = "    return last_iterations;";
+            functions += &format!("int64_t {name}Iterations(void) {{\n{body}\n}}\n\n");
+        }
+        if self.on_device {
+            functions += &self.device_source(&self.call(parts, true), negative, cells);
+        }
+        (statics, functions)
     }
 
     /// The functions for device memory, of which one makes a call of the plan's function.

@@ -66,8 +66,8 @@ const CPP: [&str; 58] = [
     "xor_eq",
 ];
 
-/// Functions and macros of `stddef.h`, `stdio.h`, `stdlib.h` and `string.h`, with those that systems
-/// add.
+/// Functions and macros of `stddef.h`, `stdio.h`, `stdlib.h` and `string.h`, with those that
+/// systems add.
 const LIBRARY: &str = "\
     NULL offsetof \
     BUFSIZ EOF FILE FILENAME_MAX FOPEN_MAX L_tmpnam SEEK_CUR SEEK_END SEEK_SET TMP_MAX clearerr \
@@ -79,8 +79,8 @@ const LIBRARY: &str = "\
     tmpnam ungetc vasprintf asprintf vdprintf vfprintf vfscanf vprintf vscanf vsnprintf vsprintf \
     vsscanf \
     EXIT_FAILURE EXIT_SUCCESS MB_CUR_MAX RAND_MAX abort abs aligned_alloc alloca arc4random atexit \
-    atof atoi atol atoll at_quick_exit bsearch calloc clearenv div drand48 erand48 exit free getenv \
-    getloadavg grantpt initstate jrand48 labs lcong48 ldiv llabs lldiv lrand48 malloc mblen \
+    atof atoi atol atoll at_quick_exit bsearch calloc clearenv div drand48 erand48 exit free \
+    getenv getloadavg grantpt initstate jrand48 labs lcong48 ldiv llabs lldiv lrand48 malloc mblen \
     mbstowcs mbtowc mkdtemp mkstemp mktemp mrand48 nrand48 posix_memalign ptsname putenv qsort \
     quick_exit rand random realloc reallocarray realpath seed48 setenv setstate srand srand48 \
     srandom strtod strtof strtol strtold strtoll strtoul strtoull system unlockpt unsetenv valloc \

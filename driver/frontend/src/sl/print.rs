@@ -1,5 +1,5 @@
-//! A file of SL as text, by its syntax tree: one key and one statement a line. Each operation that is
-//! a part of another one stands in parentheses.
+//! A file of SL as text, by its syntax tree: one key and one statement a line. Each operation that
+//! is a part of another one stands in parentheses.
 
 use super::tree::{Block, Declarator, Expr, ExprKind, File, Statement, StatementKind};
 use super::types;
