@@ -18,7 +18,8 @@ use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine,
     TargetTriple,
 };
-use inkwell::values::{AnyValue, BasicValue, FunctionValue};
+use inkwell::types::AnyTypeEnum;
+use inkwell::values::{BasicValue, BasicValueEnum, FunctionValue, InstructionValue, Operand};
 use inkwell::{AddressSpace, OptimizationLevel};
 use melior::Context;
 use melior::ir::Module;
@@ -226,7 +227,7 @@ fn prepare(llvm: &LlvmContext, module: &LlvmModule, vector: u32) {
         if function.count_basic_blocks() > 0 && vector > 0 {
             function.add_attribute(AttributeLoc::Function, width);
         }
-        if operations_on_16_bits(&function) > MOST_ON_16_BITS {
+        if operations_on_16_bits(llvm, function) > MOST_ON_16_BITS {
             function.add_attribute(AttributeLoc::Function, flag("noimplicitfloat"));
         }
         if calls(function) > MOST_COPIES {
@@ -240,14 +241,18 @@ fn prepare(llvm: &LlvmContext, module: &LlvmModule, vector: u32) {
 /// conversions took over 100 s with vectors.
 const MOST_ON_16_BITS: usize = 200;
 
-/// Lines of a function's text that name a type of 16-bit floats.
-fn operations_on_16_bits(function: &FunctionValue) -> usize {
-    let text = function.print_to_string().to_string();
-    let names_one = |line: &&str| {
-        let mut words = line.split(|letter: char| !letter.is_alphanumeric());
-        words.any(|word| word == "half" || word == "bfloat")
+/// Instructions of a function that make or take floats of 16 bits.
+fn operations_on_16_bits(llvm: &LlvmContext, function: FunctionValue) -> usize {
+    let short = [llvm.f16_type(), llvm.bf16_type()];
+    let takes = |operand: Operand| {
+        let Operand::Value(BasicValueEnum::FloatValue(value)) = operand else { return false };
+        short.contains(&value.get_type())
     };
-    text.lines().filter(names_one).count()
+    let makes = |ty: AnyTypeEnum| matches!(ty, AnyTypeEnum::FloatType(ty) if short.contains(&ty));
+    let operates = |instruction: &InstructionValue| {
+        makes(instruction.get_type()) || instruction.get_operands().flatten().any(takes)
+    };
+    ir::instructions(function).filter(operates).count()
 }
 
 /// The most calls of a function that LLVM may inline. The steps of all kernels call the same

@@ -1,8 +1,8 @@
 //! The functions that a tile's function calls, each for one operation over a box of cells.
 //!
-//! A function takes the kernel's arguments, the box, and the places of the values that it reads
-//! and writes. Steps that differ in their memory alone share one function: the code of a kernel
-//! does not grow with its steps.
+//! A function takes the arguments of its kernel that it needs, the box, and the places of the values
+//! that it reads and writes. Actions that differ in their memory alone share one function, also
+//! those of several kernels: the code of a program does not grow with its steps.
 
 use super::boxes::Cells;
 use super::layout::{Layout, Work, bytes_of};
@@ -18,16 +18,25 @@ use melior::Context;
 use melior::ir::Type;
 use melior::ir::operation::OperationLike;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil;
 use stencil_dialects::tiled::{Apply, Binding, Kernel};
 
 /// Makes the functions of a module, each once.
 #[derive(Default)]
 pub struct BoxFunctions {
     made: RefCell<BTreeMap<String, String>>,
+}
+
+/// The function of an action.
+pub struct BoxFunction<'c> {
+    /// Its name.
+    pub name: String,
+    /// The arguments of the kernel that it takes: the first of its own.
+    bindings: Vec<Binding<'c>>,
 }
 
 /// The kernel whose functions are made.
@@ -75,34 +84,62 @@ fn is_kept(layout: &Layout, tile: Val) -> bool {
 }
 
 impl BoxFunctions {
-    /// The name of the function of an action, made where there is none yet.
-    pub fn name<'c>(
+    /// The function of an action, made where there is none yet.
+    pub fn of<'c>(
         &self,
         subjects: Subjects<'c, '_>,
         layout: &Layout<'c, '_>,
         work: &Work<'c, '_>,
-    ) -> Result<String, Error> {
-        let Subjects { context, subject, kernel, wraps, signature, .. } = subjects;
+    ) -> Result<BoxFunction<'c>, Error> {
+        let Subjects { context, subject, kernel, wraps, .. } = subjects;
         let location = kernel.op.location();
         let outer = host_function::container(context, subject.module, location)?;
         let (what, location) = match work {
-            Work::Load(field, _) => (format!("load {field}"), location),
-            Work::Store(field, _) => (format!("store {field}"), location),
+            Work::Load(field, _) => (format!("load {}", cells(subject, field)?), location),
+            Work::Store(field, _) => (format!("store {}", cells(subject, field)?), location),
             Work::Apply(apply) => {
                 let rims = rims(layout, work);
                 (format!("{} {rims:?}", describe(layout, apply, wraps)), apply.op.location())
             }
         };
-        let key = format!("{what} {:?} {wraps}", signature.bindings);
-        if let Some(name) = self.made.borrow().get(&key) {
-            return Ok(name.clone());
+        let bindings = needed(subjects, work)?;
+        let hull = tile_kernels::hull(context, subject.program, kernel)?;
+        let key = format!("{what} {bindings:?} {wraps} {hull:?}");
+        let known = self.made.borrow().get(&key).cloned();
+        if let Some(name) = known {
+            return Ok(BoxFunction { name, bindings });
         }
         let name = format!("box.{}", self.made.borrow().len());
         let outer = Builder { location, ..outer };
-        make(subjects, &outer, &name, layout, work)?;
+        let signature = Signature::of_bindings(&outer, subject.program, bindings.clone())?;
+        make(subjects, &outer, (&name, &signature), layout, work)?;
         self.made.borrow_mut().insert(key, name.clone());
-        Ok(name)
+        Ok(BoxFunction { name, bindings })
     }
+}
+
+/// The arguments of the kernel that an action needs: sizes, scalars, the step, and the fields that
+/// its points read at computed places. Other fields lie at the places that it is given.
+fn needed<'c>(subjects: Subjects<'c, '_>, work: &Work<'c, '_>) -> Result<Vec<Binding<'c>>, Error> {
+    let Subjects { subject, signature, .. } = subjects;
+    let pieces = if let Work::Apply(apply) = work { apply.pieces.as_slice() } else { &[] };
+    let gathered = pieces.iter().map(|piece| {
+        let function = stencil::function(subject.module, piece.function)?;
+        subject.program.gathered_in(function)
+    });
+    let gathered: BTreeSet<_> =
+        gathered.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    let needed = signature.bindings.iter().filter(|binding| match binding {
+        Binding::Read(field) | Binding::ReadWrite(field) => gathered.contains(field),
+        binding => matches!(binding, Binding::Param(_) | Binding::Scalar(_) | Binding::Step),
+    });
+    Ok(needed.cloned().collect())
+}
+
+/// The cells of a field, as the copies that share a function have them.
+fn cells(subject: &Subject, field: &str) -> Result<String, Error> {
+    let field = subject.program.field(field)?;
+    Ok(format!("{} {}", field.grid, field.element))
 }
 
 /// A key: applies with the same one share a function.
@@ -119,11 +156,11 @@ fn describe<'c>(layout: &Layout<'c, '_>, apply: &Apply<'c>, wraps: bool) -> Stri
 fn make<'c>(
     subjects: Subjects<'c, '_>,
     outer: &Builder<'c>,
-    name: &str,
+    (name, signature): (&str, &Signature<'c>),
     layout: &Layout<'c, '_>,
     work: &Work<'c, '_>,
 ) -> Result<(), Error> {
-    let Subjects { context, subject, kernel, wraps, signature, vector } = subjects;
+    let Subjects { context, subject, kernel, wraps, vector, .. } = subjects;
     let rank = kernel.schedule.tile.len();
     let fields = fields(layout, work);
     let mut types: Vec<Type<'c>> = vec![outer.index_type(); 2 * rank];
@@ -297,16 +334,21 @@ fn copy_rows<'c>(
     })
 }
 
-/// The arguments of a call: the kernel's own, with the step that the action belongs to.
-pub fn bound<'c>(
-    builder: &Builder<'c>,
-    signature: &Signature<'c>,
-    bound: &[Val<'c>],
-    step: i64,
-) -> Result<Vec<Val<'c>>, Error> {
-    let values = signature.bindings.iter().zip(bound).map(|(binding, value)| match binding {
-        Binding::Step => builder.add_constant(*value, step),
-        _ => Ok(*value),
-    });
-    values.collect()
+impl<'c> BoxFunction<'c> {
+    /// The first operands of a call, in a kernel with this signature and these arguments, for an
+    /// action of a step.
+    pub fn operands(
+        &self,
+        builder: &Builder<'c>,
+        (signature, bound): (&Signature<'c>, &[Val<'c>]),
+        step: i64,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let all = signature.bindings.iter().zip(bound);
+        let taken = all.filter(|(binding, _)| self.bindings.contains(binding));
+        let values = taken.map(|(binding, value)| match binding {
+            Binding::Step => builder.add_constant(*value, step),
+            _ => Ok(*value),
+        });
+        values.collect()
+    }
 }

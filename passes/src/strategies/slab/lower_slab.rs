@@ -26,7 +26,7 @@
 //! Declines: tiles that need more memory than a thread may have.
 
 use super::NAME;
-use super::box_function::{self, BoxFunctions, Subjects};
+use super::box_function::{self, BoxFunction, BoxFunctions, Subjects};
 use super::boxes::{Cells, no_dimension};
 use super::layout::{Action, Layout, Work};
 use super::place::Place;
@@ -91,8 +91,8 @@ fn lower<'c>(
     let outer = host_function::container(context, subject.module, kernel.op.location())?;
     let signature = Signature::of(&outer, subject.module, program, kernel, false, &[])?;
     let subjects = Subjects { context, subject, kernel, wraps, signature: &signature, vector };
-    let names = layout.actions.iter().map(|action| functions.name(subjects, &layout, &action.work));
-    let names = names.collect::<Result<Vec<_>, _>>()?;
+    let made = layout.actions.iter().map(|action| functions.of(subjects, &layout, &action.work));
+    let functions = made.collect::<Result<Vec<_>, _>>()?;
     let hull = tile_kernels::hull(context, program, kernel)?;
     let counts = extents(context, hull.lower, hull.upper)?.into_iter().zip(&kernel.schedule.tile);
     let counts: Vec<_> = counts
@@ -125,7 +125,7 @@ fn lower<'c>(
         scope: &scope,
         kernel,
         layout: &layout,
-        names: &names,
+        functions: &functions,
         origin,
         memory: host_function::memory(builder, memory, layout.bytes)?,
         wraps,
@@ -142,7 +142,7 @@ struct TileCode<'c, 'p> {
     kernel: &'p Kernel<'c>,
     layout: &'p Layout<'c, 'p>,
     /// The functions of the actions.
-    names: &'p [String],
+    functions: &'p [BoxFunction<'c>],
     origin: Vec<Val<'c>>,
     memory: Val<'c>,
     wraps: bool,
@@ -156,10 +156,10 @@ impl<'c> TileCode<'c, '_> {
         let boxes = boxes.collect::<Result<Vec<_>, _>>()?;
         let places = self.layout.actions.iter().map(|action| self.places(builder, action));
         let places = places.collect::<Result<Vec<_>, _>>()?;
-        let actions = || self.layout.actions.iter().zip(self.names).zip(boxes.iter().zip(&places));
+        let actions = || self.layout.actions.iter().zip(self.functions).zip(boxes.iter().zip(&places));
         if self.kernel.schedule.tile.len() == 1 {
-            return actions().try_for_each(|((action, name), (cells, places))| {
-                self.call(builder, (action, name), cells, places)
+            return actions().try_for_each(|((action, function), (cells, places))| {
+                self.call(builder, (action, function), cells, places)
             });
         }
         // The front goes from the first plane of any action to the last, each behind its lag.
@@ -175,7 +175,7 @@ impl<'c> TileCode<'c, '_> {
         let (first, end) = first.zip(end).ok_or_else(|| Error::internal("a tile of no work"))?;
         let slab = builder.index(self.layout.slab)?;
         builder.repeat((first, end, slab), |builder, front| {
-            for ((action, name), (cells, places)) in actions() {
+            for ((action, function), (cells, places)) in actions() {
                 let [from, to] = cells.0.first().copied().ok_or_else(no_dimension)?;
                 let plane = builder.add_constant(front, -action.lag)?;
                 let last = builder.add(plane, slab)?;
@@ -187,7 +187,7 @@ impl<'c> TileCode<'c, '_> {
                 }
                 let there = builder.compare(Compare::Lt, plane, last)?;
                 builder
-                    .when(there, |builder| self.call(builder, (action, name), &cells, places))?;
+                    .when(there, |builder| self.call(builder, (action, function), &cells, places))?;
             }
             Ok(())
         })
@@ -287,7 +287,7 @@ impl<'c> TileCode<'c, '_> {
     fn call(
         &self,
         builder: &Builder<'c>,
-        (action, name): (&Action<'c, '_>, &str),
+        (action, function): (&Action<'c, '_>, &BoxFunction<'c>),
         cells: &Cells<'c>,
         places: &[Val<'c>],
     ) -> Result<(), Error> {
@@ -295,9 +295,10 @@ impl<'c> TileCode<'c, '_> {
             Work::Apply(apply) => apply.step,
             _ => 0,
         };
-        let mut operands = box_function::bound(builder, self.signature, &self.made.bound, step)?;
+        let own = (self.signature, self.made.bound.as_slice());
+        let mut operands = function.operands(builder, own, step)?;
         operands.extend(cells.0.iter().flatten());
         operands.extend(places);
-        host_function::call(builder, name, &operands)
+        host_function::call(builder, &function.name, &operands)
     }
 }
