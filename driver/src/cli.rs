@@ -283,9 +283,7 @@ impl CommonArgs {
     /// The same without measured schedules.
     pub(crate) fn unmeasured(&self) -> Result<Session, Failure> {
         unique("-D", &self.defines)?;
-        if self.passes.is_some() {
-            tell_crashes();
-        }
+        tell_crashes();
         Ok(Session::new(Options {
             defines: self.defines.clone(),
             config: Config {

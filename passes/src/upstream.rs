@@ -3,7 +3,7 @@
 
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 
@@ -28,9 +28,12 @@ pub fn pass(name: &str) -> Result<(), Error> {
     })
 }
 
-/// The step of upstream's that runs and that the user has asked for: its text, as far as there is
-/// room, ended by a zero, which the handler of a signal can read.
-pub static RUNNING: [AtomicU8; 128] = [const { AtomicU8::new(0) }; 128];
+/// What is said where code of others ends the process now: a sentence, as far as there is room,
+/// ended by a zero, which the handler of a signal can read.
+pub static RUNNING: [AtomicU8; 256] = [const { AtomicU8::new(0) }; 256];
+
+/// Works under a sentence that have begun and not ended.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether the steps that run are those that the user has asked for.
 static ASKED: AtomicBool = AtomicBool::new(false);
@@ -43,17 +46,29 @@ pub fn asked<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs a step of upstream's under its text.
+/// Runs a step of upstream's. Where the user has asked for it, a crash is told with its text.
 pub(crate) fn run<T>(step: &str, work: impl FnOnce() -> T) -> T {
+    if !ASKED.load(Ordering::Acquire) {
+        return work();
+    }
+    let told = format!("upstream's pass {step} ends the process on this module; leave it out");
+    under(&told, work)
+}
+
+/// Does work of others that may crash under the sentence for that end. Works on several threads at
+/// a time have the sentence of the first.
+pub(crate) fn under<T>(sentence: &str, work: impl FnOnce() -> T) -> T {
     let set = |text: &str| {
         let bytes = text.bytes().take(RUNNING.len() - 1).chain(std::iter::repeat(0));
         RUNNING.iter().zip(bytes).for_each(|(slot, byte)| slot.store(byte, Ordering::Release));
     };
-    if ASKED.load(Ordering::Acquire) {
-        set(step);
+    if UNDER_WAY.fetch_add(1, Ordering::AcqRel) == 0 {
+        set(sentence);
     }
     let result = work();
-    set("");
+    if UNDER_WAY.fetch_sub(1, Ordering::AcqRel) == 1 {
+        set("");
+    }
     result
 }
 

@@ -18,7 +18,7 @@ static BEFORE: [(c_int, OnceLock<sigaction>); 5] = [
     (SIGSEGV, OnceLock::new()),
 ];
 
-/// What runs, as text ended by a zero.
+/// What is said, as text ended by a zero.
 static RUNNING: OnceLock<&'static [AtomicU8]> = OnceLock::new();
 
 /// From now on, a crash while `running` holds a text is told with it, and ends the process with
@@ -56,10 +56,9 @@ extern "C" fn crashed(signal: c_int) {
     let text = running.iter().map(|byte| byte.load(Ordering::Acquire));
     let mut text = text.take_while(|byte| *byte != 0).peekable();
     if text.peek().is_some() {
-        let mut message = [0; 256];
-        let before = b"error: upstream's pass ".iter().copied();
-        let after = b" ends the process on this module; leave it out\n".iter().copied();
-        let parts = message.iter_mut().zip(before.chain(text).chain(after));
+        let mut message = [0; 512];
+        let before = b"error: ".iter().copied();
+        let parts = message.iter_mut().zip(before.chain(text).chain([b'\n']));
         let length = parts.map(|(slot, byte)| *slot = byte).count();
         // SAFETY: both may be called in a handler, and the message has so many bytes.
         unsafe {

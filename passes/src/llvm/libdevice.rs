@@ -2,6 +2,7 @@
 
 use super::ir::{EXACT_MATH, instructions, internal, link, parse};
 use crate::target::Arithmetic;
+use crate::upstream;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context as LlvmContext;
 use inkwell::memory_buffer::MemoryBuffer;
@@ -108,9 +109,8 @@ pub(super) fn resolve<'l>(
         let path = libdevice.ok_or_else(|| not_found(name))?;
         let bytes = bounded_read::read(path, bounded_read::MOST_CODE)
             .map_err(|error| unreadable(path, &error))?;
-        let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, "libdevice");
-        let library = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm)
-            .map_err(|error| unreadable(path, &error.to_string()))?;
+        let library = upstream::under(&damaged(path), || read(llvm, &bytes));
+        let library = library.map_err(|error| unreadable(path, &error))?;
         names.extend(link(module, library, machine)?);
     }
     if let Some(missing) = unresolved(module).first() {
@@ -118,6 +118,20 @@ pub(super) fn resolve<'l>(
     }
     bound_inlining(llvm, module, machine, &names)?;
     Ok(names)
+}
+
+/// The library of a file's bytes.
+fn read<'l>(llvm: &'l LlvmContext, bytes: &[u8]) -> Result<LlvmModule<'l>, String> {
+    let buffer = MemoryBuffer::create_from_memory_range_copy(bytes, "libdevice");
+    let library = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm);
+    let library = library.map_err(|error| error.to_string())?;
+    library.verify().map_err(|error| error.to_string())?;
+    Ok(library)
+}
+
+/// What is said of a library on which LLVM's reader crashes.
+fn damaged(path: &Path) -> String {
+    format!("{} is damaged: LLVM can't read it; install libdevice again", path.display())
 }
 
 /// The most instructions that the calls of math functions in a part become. Beyond, calls of long
