@@ -283,7 +283,6 @@ impl CommonArgs {
     /// The same without measured schedules.
     pub(crate) fn unmeasured(&self) -> Result<Session, Failure> {
         unique("-D", &self.defines)?;
-        tell_crashes();
         Ok(Session::new(Options {
             defines: self.defines.clone(),
             config: Config {
@@ -374,6 +373,7 @@ impl Cli {
     /// # Errors
     /// What went wrong; then no output is written. `cancel` ends the work early.
     pub fn execute(self, cancel: &Arc<AtomicBool>) -> Result<(), Failure> {
+        tell_crashes();
         match (self.command, self.common) {
             (Some(Command::Run(args)), _) => run::execute(&args, cancel),
             (None, Some(common)) => compile::execute(&common, &self.compile, cancel),

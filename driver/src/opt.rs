@@ -95,8 +95,8 @@ pub fn run(args: &Args) -> Result<(), Vec<Failure>> {
     outputs.write().map_err(alone)
 }
 
-/// Passes of upstream that the user asks for crash on some modules, and LLVM's reader on some files:
-/// the process then ends with a sentence.
+/// Passes of upstream that the user asks for crash on some modules, and LLVM's reader crashes on
+/// some files: the process then ends with a sentence.
 pub(crate) fn tell_crashes() {
     #[cfg(target_os = "linux")]
     let _ = stencil_runtime::crash::tell(&upstream::RUNNING);

@@ -3,7 +3,8 @@
 
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 
@@ -28,12 +29,12 @@ pub fn pass(name: &str) -> Result<(), Error> {
     })
 }
 
-/// What is said where code of others ends the process now: a sentence, as far as there is room,
-/// ended by a zero, which the handler of a signal can read.
+/// The sentence for the end of the process in code of others that runs now, as far as there is
+/// room, ended by a zero: the handler of a signal can read it.
 pub static RUNNING: [AtomicU8; 256] = [const { AtomicU8::new(0) }; 256];
 
-/// Works under a sentence that have begun and not ended.
-static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+/// The sentences of all works that have begun and not ended.
+static UNDER_WAY: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Whether the steps that run are those that the user has asked for.
 static ASKED: AtomicBool = AtomicBool::new(false);
@@ -55,20 +56,22 @@ pub(crate) fn run<T>(step: &str, work: impl FnOnce() -> T) -> T {
     under(&told, work)
 }
 
-/// Does work of others that may crash under the sentence for that end. Works on several threads at
-/// a time have the sentence of the first.
+/// Does work of others that may crash under the sentence for that end. Of works on several threads
+/// the newest has the say.
 pub(crate) fn under<T>(sentence: &str, work: impl FnOnce() -> T) -> T {
-    let set = |text: &str| {
+    let change = |change: &dyn Fn(&mut Vec<String>)| {
+        let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut under_way);
+        let text = under_way.last().map(String::as_str).unwrap_or_default();
         let bytes = text.bytes().take(RUNNING.len() - 1).chain(std::iter::repeat(0));
         RUNNING.iter().zip(bytes).for_each(|(slot, byte)| slot.store(byte, Ordering::Release));
     };
-    if UNDER_WAY.fetch_add(1, Ordering::AcqRel) == 0 {
-        set(sentence);
-    }
+    change(&|under_way| under_way.push(sentence.to_owned()));
     let result = work();
-    if UNDER_WAY.fetch_sub(1, Ordering::AcqRel) == 1 {
-        set("");
-    }
+    change(&|under_way| {
+        let ended = under_way.iter().rposition(|other| other == sentence);
+        ended.map(|place| under_way.remove(place));
+    });
     result
 }
 

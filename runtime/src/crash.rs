@@ -18,7 +18,7 @@ static BEFORE: [(c_int, OnceLock<sigaction>); 5] = [
     (SIGSEGV, OnceLock::new()),
 ];
 
-/// What is said, as text ended by a zero.
+/// The sentence for a crash, ended by a zero.
 static RUNNING: OnceLock<&'static [AtomicU8]> = OnceLock::new();
 
 /// From now on, a crash while `running` holds a text is told with it, and ends the process with

@@ -18,8 +18,8 @@ use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine,
     TargetTriple,
 };
-use inkwell::types::AnyTypeEnum;
-use inkwell::values::{BasicValue, BasicValueEnum, FunctionValue, InstructionValue, Operand};
+use inkwell::types::{AnyType, AnyTypeEnum};
+use inkwell::values::{BasicValue, FunctionValue, InstructionOpcode, InstructionValue, Operand};
 use inkwell::{AddressSpace, OptimizationLevel};
 use melior::Context;
 use melior::ir::Module;
@@ -244,13 +244,24 @@ const MOST_ON_16_BITS: usize = 200;
 /// Instructions of a function that make or take floats of 16 bits.
 fn operations_on_16_bits(llvm: &LlvmContext, function: FunctionValue) -> usize {
     let short = [llvm.f16_type(), llvm.bf16_type()];
-    let takes = |operand: Operand| {
-        let Operand::Value(BasicValueEnum::FloatValue(value)) = operand else { return false };
-        short.contains(&value.get_type())
+    let is_short = |ty: AnyTypeEnum| match ty {
+        AnyTypeEnum::FloatType(ty) => short.contains(&ty),
+        AnyTypeEnum::VectorType(ty) => {
+            let element = ty.get_element_type();
+            short.iter().any(|short| element == (*short).into())
+        }
+        _ => false,
     };
-    let makes = |ty: AnyTypeEnum| matches!(ty, AnyTypeEnum::FloatType(ty) if short.contains(&ty));
+    let takes = |operand: Operand| match operand {
+        Operand::Value(value) => is_short(value.get_type().as_any_type_enum()),
+        Operand::Block(_) => false,
+    };
     let operates = |instruction: &InstructionValue| {
-        makes(instruction.get_type()) || instruction.get_operands().flatten().any(takes)
+        let opcode = instruction.get_opcode();
+        is_short(instruction.get_type())
+            // Operands of calls may be no values.
+            || opcode != InstructionOpcode::Call
+                && instruction.get_operands().flatten().any(takes)
     };
     ir::instructions(function).filter(operates).count()
 }

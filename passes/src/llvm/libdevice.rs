@@ -129,7 +129,7 @@ fn read<'l>(llvm: &'l LlvmContext, bytes: &[u8]) -> Result<LlvmModule<'l>, Strin
     Ok(library)
 }
 
-/// What is said of a library on which LLVM's reader crashes.
+/// The sentence for a library on which LLVM's reader crashes.
 fn damaged(path: &Path) -> String {
     format!("{} is damaged: LLVM can't read it; install libdevice again", path.display())
 }

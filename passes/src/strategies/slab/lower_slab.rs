@@ -156,7 +156,8 @@ impl<'c> TileCode<'c, '_> {
         let boxes = boxes.collect::<Result<Vec<_>, _>>()?;
         let places = self.layout.actions.iter().map(|action| self.places(builder, action));
         let places = places.collect::<Result<Vec<_>, _>>()?;
-        let actions = || self.layout.actions.iter().zip(self.functions).zip(boxes.iter().zip(&places));
+        let actions =
+            || self.layout.actions.iter().zip(self.functions).zip(boxes.iter().zip(&places));
         if self.kernel.schedule.tile.len() == 1 {
             return actions().try_for_each(|((action, function), (cells, places))| {
                 self.call(builder, (action, function), cells, places)
@@ -186,8 +187,9 @@ impl<'c> TileCode<'c, '_> {
                     *planes = [plane, last];
                 }
                 let there = builder.compare(Compare::Lt, plane, last)?;
-                builder
-                    .when(there, |builder| self.call(builder, (action, function), &cells, places))?;
+                builder.when(there, |builder| {
+                    self.call(builder, (action, function), &cells, places)
+                })?;
             }
             Ok(())
         })
