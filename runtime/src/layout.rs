@@ -21,6 +21,11 @@ pub enum Placement {
         /// Cells of a block per dimension, at least one.
         block: Vec<usize>,
     },
+    /// Records one after the other; the place of a cell is that of its first number.
+    Records {
+        /// Numbers of a record.
+        numbers: usize,
+    },
 }
 
 impl Placement {
@@ -45,6 +50,7 @@ impl Placement {
                 });
                 filled.fold(1, u128::saturating_mul)
             }
+            (Self::Records { numbers }, _) => product(shape).saturating_mul(*numbers as u128),
             _ => 0,
         }
     }
@@ -70,6 +76,7 @@ impl Placement {
                 let volume: usize = block.iter().product();
                 row_major(&counts, &blocks) * volume + row_major(block, &cells)
             }
+            (Self::Records { numbers }, ..) => row_major(shape, index) * numbers,
             _ => 0,
         }
     }
@@ -90,6 +97,8 @@ pub struct Window<'a> {
     pub origin: &'a [usize],
     /// How the buffer lies in memory.
     pub placement: &'a Placement,
+    /// The number of the record that is the field's; 0 for other placements.
+    pub number: usize,
     /// The cells per dimension, in the field's numbers; they lie in the buffer.
     pub cells: &'a [Range<usize>],
 }
@@ -103,14 +112,18 @@ impl Window<'_> {
         all && rows && self.field == self.buffer
     }
 
-    /// Calls `visit` with the place of each run of cells in the field and in the buffer, and its
-    /// length.
-    pub fn for_each_run(&self, mut visit: impl FnMut(usize, usize, usize)) {
+    /// Calls `visit` with the place of each run of cells in the field and in the buffer, its
+    /// length, and how far the next cell is in the buffer.
+    pub fn for_each_run(&self, mut visit: impl FnMut(usize, usize, usize, usize)) {
         if self.cells.iter().any(|cells| cells.is_empty()) {
             return;
         }
         let Some((last, outer)) = self.cells.split_last() else { return };
-        let run = if matches!(self.placement, Placement::Rows { .. }) { last.len() } else { 1 };
+        let (run, step) = match self.placement {
+            Placement::Rows { .. } => (last.len(), 1),
+            Placement::Records { numbers } => (last.len(), *numbers),
+            Placement::Hybrid { .. } | Placement::Blocked { .. } => (1, 1),
+        };
         let mut index: Vec<usize> = self.cells.iter().map(|cells| cells.start).collect();
         loop {
             for column in last.clone().step_by(run) {
@@ -119,8 +132,8 @@ impl Window<'_> {
                 }
                 let inside: Vec<usize> =
                     index.iter().zip(self.origin).map(|(at, origin)| at - origin).collect();
-                let place = self.placement.place(self.buffer, &inside);
-                visit(row_major(self.field, &index), place, run);
+                let place = self.placement.place(self.buffer, &inside) + self.number;
+                visit(row_major(self.field, &index), place, run, step);
             }
             // The next row: the last dimension that has one goes on, those after it start again.
             let next = outer.iter().zip(&index).rposition(|(cells, at)| at + 1 < cells.end);
@@ -146,6 +159,7 @@ mod tests {
             Placement::Hybrid { rows: 4 },
             Placement::Blocked { block: vec![1, 2, 3] },
             Placement::Blocked { block: vec![4, 4, 4] },
+            Placement::Records { numbers: 3 },
         ]
     }
 
@@ -165,7 +179,7 @@ mod tests {
             assert!(last < placement.cells(&shape), "{placement:?}");
         }
         let cells: Vec<_> = placements().iter().map(|placement| placement.cells(&shape)).collect();
-        assert_eq!(cells, [70, 112, 70, 2 * 4 * 12, 2 * 2 * 32, 2 * 8 * 6, 4 * 8 * 8]);
+        assert_eq!(cells, [70, 112, 70, 2 * 4 * 12, 2 * 2 * 32, 2 * 8 * 6, 4 * 8 * 8, 70 * 3]);
     }
 
     #[test]
@@ -198,11 +212,13 @@ mod tests {
                 buffer: &buffer,
                 origin: &origin,
                 placement: &placement,
+                number: 0,
                 cells: &cells,
             };
             let mut found = BTreeSet::new();
-            window.for_each_run(|from, to, length| {
-                (0..length).for_each(|cell| assert!(found.insert((from + cell, to + cell))));
+            window.for_each_run(|from, to, length, step| {
+                let all = (0..length).map(|cell| (from + cell, to + cell * step));
+                all.for_each(|cell| assert!(found.insert(cell)));
             });
             let wanted = indices(field)
                 .filter(|index| index.iter().zip(&cells).all(|(at, cells)| cells.contains(at)));
@@ -214,7 +230,7 @@ mod tests {
             assert_eq!(found, wanted, "{placement:?}");
             assert!(!window.is_whole());
             let none = Window { cells: &[1..3, 3..3, 2..6], ..window };
-            none.for_each_run(|_, _, _| panic!("a run of no cells"));
+            none.for_each_run(|_, _, _, _| panic!("a run of no cells"));
         }
     }
 }

@@ -9,13 +9,17 @@
 //! | `plan.rs` | declarations; reading and writing a plan |
 //! | `plan/buffer.rs` | buffers and their layouts |
 //! | `plan/schedule.rs` | the schedule: launches, loops, exchanges, snapshots |
+//! | `plan/records.rs` | arrays of structs |
+//! | `plan/settings.rs` | how the kernels were made |
 //! | `plan/validate.rs` | contradictions |
 
 mod buffer;
 mod members;
+pub(crate) mod records;
 mod schedule;
 #[cfg(test)]
 mod schema;
+mod settings;
 #[cfg(test)]
 pub(crate) mod tests;
 mod validate;
@@ -34,6 +38,7 @@ pub use schedule::{
 };
 pub(crate) use schedule::{launches, nodes};
 use serde::{Deserialize, Serialize};
+pub use settings::{CopySettings, RecordSettings, Settings};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -187,6 +192,9 @@ pub struct Part {
     /// the buffer. The part is empty where a last cell lies before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<Vec<[Expr; 2]>>,
+    /// Which number of a cell it is, in a buffer with the layout `records` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
 }
 
 impl FieldDecl {
@@ -227,42 +235,6 @@ pub struct Kernel {
     pub static_shared: u64,
     /// Dynamic shared memory of a block in bytes.
     pub dynamic_shared: u64,
-}
-
-/// How the kernels were made, for reports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `naive`, `block`, ...
-    pub strategy: String,
-    /// Cells of a tile's result per dimension, slowest first.
-    pub tile: Vec<i64>,
-    /// Steps per launch of the main kernel.
-    pub pyramid_height: i64,
-    /// Cells per thread and dimension.
-    pub per_thread: Vec<i64>,
-    /// `fixed` where all functions of a launch compute the same cells; left out where each computes
-    /// only the cells that are needed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub region: Option<String>,
-    /// How a function of affine loops shares copies; only of candidates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub copies: Option<CopySettings>,
-    /// The key by which a measured schedule is remembered (`crate::tune`); only of candidates.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub fingerprint: String,
-}
-
-/// How the blocks of a function of affine loops share copies in shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct CopySettings {
-    /// Threads that share the copies of one that computes, itself included.
-    pub copiers: i64,
-    /// Iterations of a loop in time that share a copy.
-    pub time: i64,
 }
 
 /// Why a plan could not be loaded, saved or used.

@@ -18,6 +18,7 @@ use stencil_runtime::array::Element;
 use stencil_runtime::bind::{self, Bound, BufferId};
 use stencil_runtime::execute::{ExecuteError, Target, TargetError};
 use stencil_runtime::launch::{Copy, Launch, Value};
+use stencil_runtime::layout::Window;
 use stencil_runtime::memory;
 use stencil_runtime::number::Number;
 use thiserror::Error as ThisError;
@@ -117,9 +118,13 @@ impl Buffer {
         // The buffer as a field of its own, without the cells of any other.
         let field: Vec<_> = cells.iter().map(|cells| cells.end).collect();
         let mut held = vec![false; bound.cells];
-        bound.window(&field, &cells).for_each_run(|_, place, run| {
-            held.iter_mut().skip(place).take(run).for_each(|held| *held = true);
-        });
+        for number in 0..bound.record.len().max(1) {
+            let window = Window { number, ..bound.window(&field, &cells) };
+            window.for_each_run(|_, place, run, step| {
+                let cells = held.iter_mut().skip(place).step_by(step);
+                cells.take(run).for_each(|held| *held = true);
+            });
+        }
         let between = held.iter().enumerate().filter(|(_, held)| !**held);
         let padding = between.flat_map(|(cell, _)| cell * words..(cell + 1) * words).collect();
         Self {

@@ -90,6 +90,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
             region: (main.region != Region::default()).then(|| main.region.name().to_owned()),
             copies: None,
             fingerprint: String::new(),
+            records: Vec::new(),
         },
     };
     // What IR by hand may get wrong, such as too many threads for a block.
@@ -224,7 +225,7 @@ fn parts<'c>(
 ) -> Result<Vec<Part>, Error> {
     let buffer = field.name.to_owned();
     let Some(boxes) = tiled::computed(field)? else {
-        return Ok(vec![Part { buffer, cells: None }]);
+        return Ok(vec![Part { buffer, cells: None, number: None }]);
     };
     let unknown = || Error::internal(format!("bounds of @{} that are not linear", field.name));
     let origin = Linear::of_map(program.grid_of(field.name)?.lower).ok_or_else(unknown)?;
@@ -238,7 +239,7 @@ fn parts<'c>(
     let part = |(lower, upper): (AffineMap<'c>, AffineMap<'c>)| {
         let bounds = cells(lower)?.into_iter().zip(cells(upper)?);
         let cells = Some(bounds.map(|(first, last)| [first, last]).collect());
-        Ok(Part { buffer: buffer.clone(), cells })
+        Ok(Part { buffer: buffer.clone(), cells, number: None })
     };
     boxes.into_iter().map(part).collect()
 }

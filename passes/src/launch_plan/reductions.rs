@@ -30,7 +30,7 @@ pub fn cell(field: &Field) -> Result<(Option<FieldDecl>, BufferDecl), Error> {
         start: initial.map_or(Start::Zeros, |value| Start::Value(Numeral::from(value))),
         device: 0,
     };
-    let part = plan::Part { buffer: field.name.to_owned(), cells: None };
+    let part = plan::Part { buffer: field.name.to_owned(), cells: None, number: None };
     let declared = FieldDecl {
         name: field.name.to_owned(),
         element,

@@ -32,6 +32,8 @@ pub struct Buffer {
     pub cells: usize,
     /// The field that it starts with, by place in [`Plan::fields`].
     pub input: Option<usize>,
+    /// The fields whose numbers its records start with, in order; none for other buffers.
+    pub record: Vec<usize>,
     /// The number that it starts with where it starts with no field.
     pub fill: Number,
     /// The device on which it lies.
@@ -52,7 +54,7 @@ impl Buffer {
     /// Some cells of a field of the given shape in this buffer.
     pub fn window<'a>(&'a self, field: &'a [usize], cells: &'a [Range<usize>]) -> Window<'a> {
         let (buffer, origin, placement) = (&self.shape, &self.origin, &self.placement);
-        Window { field, buffer, origin, placement, cells }
+        Window { field, buffer, origin, placement, number: 0, cells }
     }
 }
 
@@ -63,6 +65,15 @@ pub struct Held {
     pub buffer: usize,
     /// The cells per dimension, in the field's numbers.
     pub cells: Vec<Range<usize>>,
+    /// Which number of the buffer's records is the field's; 0 where it has none.
+    pub number: usize,
+}
+
+impl Held {
+    /// The cells of a field of the given shape in their buffer.
+    pub fn window<'a>(&'a self, field: &'a [usize], buffer: &'a Buffer) -> Window<'a> {
+        Window { number: self.number, ..buffer.window(field, &self.cells) }
+    }
 }
 
 /// The most cells that kernels can index.
@@ -147,6 +158,7 @@ pub fn bound(
         BufferLayout::Blocked { block } => {
             Placement::Blocked { block: block.iter().map(|cells| *cells as usize).collect() }
         }
+        BufferLayout::Records { numbers } => Placement::Records { numbers: *numbers as usize },
     };
     let cells = placement.cells(&shape);
     if cells > most_cells(plan) {
@@ -154,7 +166,7 @@ pub fn bound(
     }
     let input = match &buffer.start {
         Start::Input(name) => plan.fields.iter().position(|field| field.name == *name),
-        Start::Zeros | Start::Value(_) => None,
+        Start::Zeros | Start::Value(_) | Start::Record(_) => None,
     };
     let zero = || with_cell!(buffer.element, T => <T as Cell>::number(T::default()));
     let fill = match &buffer.start {
@@ -169,11 +181,13 @@ pub fn bound(
         placement,
         cells: usize::try_from(cells).unwrap_or(usize::MAX),
         input,
+        record: record(plan, &buffer.start),
         fill,
         device: buffer.device,
         shape,
     };
-    if let Some(field) = input.and_then(|field| shapes.get(field))
+    let begins = input.or_else(|| bound.record.first().copied());
+    if let Some(field) = begins.and_then(|field| shapes.get(field))
         && bound.all_cells().iter().zip(field).any(|(cells, all)| cells.end > *all)
     {
         return Err(wrong(format!(
@@ -183,6 +197,14 @@ pub fn bound(
         )));
     }
     Ok(bound)
+}
+
+/// The fields with whose numbers a buffer of records starts, in order.
+fn record(plan: &Plan, start: &Start) -> Vec<usize> {
+    let Start::Record(name) = start else { return Vec::new() };
+    let fields = plan.fields.iter().enumerate();
+    let own = fields.filter(|(_, field)| field.declared_name() == name);
+    own.map(|(place, _)| place).collect()
 }
 
 /// Where each field's value lies.
@@ -216,6 +238,7 @@ fn held(
     let (place, buffer) = place
         .and_then(|place| Some((place, buffers.get(place)?)))
         .ok_or_else(|| wrong("is not there"))?;
+    let number = part.number.unwrap_or(0) as usize;
     let all = buffer.all_cells();
     let cells = match &part.cells {
         None => all.clone(),
@@ -226,7 +249,7 @@ fn held(
             }
             // Without cells it may lie anywhere.
             if cells.iter().any(|(first, last)| last < first) {
-                return Ok(Held { buffer: place, cells: vec![0..0; shape.len()] });
+                return Ok(Held { buffer: place, cells: vec![0..0; shape.len()], number });
             }
             let range = |(first, last): (i64, i64)| {
                 Some(usize::try_from(first).ok()?..usize::try_from(last).ok()?.checked_add(1)?)
@@ -242,5 +265,5 @@ fn held(
     if !inside(&cells, &all) || !inside(&cells, &whole) {
         return Err(wrong("reaches beyond the buffer or the field"));
     }
-    Ok(Held { buffer: place, cells })
+    Ok(Held { buffer: place, cells, number })
 }

@@ -23,7 +23,10 @@ fn sizes_come_from_the_user_or_from_arrays() {
     assert_eq!(from_user, from_arrays);
     assert_eq!(from_user, from_both);
     assert_eq!(from_user.shapes, [vec![8, 7], vec![8], vec![5]]);
-    assert_eq!(from_user.values[1], [Held { buffer: 2, cells: from_user.buffers[2].all_cells() }]);
+    assert_eq!(
+        from_user.values[1],
+        [Held { buffer: 2, cells: from_user.buffers[2].all_cells(), number: 0 }]
+    );
     assert_eq!(from_user.device_bytes(), 2 * 8 * 7 * 4 + 8 * 4 + 5 * 8);
     assert_eq!((from_user.steps, from_user.sizes["steps"]), (10, 10));
     assert_eq!(from_user.scalars["alpha"], Number::F32(0.1));

@@ -208,3 +208,24 @@ fn a_wait_that_does_not_end_is_an_error() {
          results are wrong. This is a fault of the compiler; please report it"
     );
 }
+
+#[test]
+fn numbers_of_a_record_lie_side_by_side_on_the_target() {
+    let plan = crate::plan::records::tests::points();
+    let sizes = [("N".to_owned(), 2), ("M".to_owned(), 3)];
+    let bound = bind(&plan, &Request { sizes: sizes.into(), ..Request::default() }).unwrap();
+    let array = |first: u8| {
+        let cells = (0..6).map(|cell| f32::from(first + 10 * cell)).collect::<Vec<f32>>();
+        Array::new(vec![2, 3], Data::F32(cells)).unwrap()
+    };
+    let inputs = BTreeMap::from([("P.x".to_owned(), array(1)), ("P.y".to_owned(), array(2))]);
+    let mut target = Fake::default();
+    target.allocate(&bound).unwrap();
+    upload(&plan, &bound, &inputs, &mut target).unwrap();
+    let cells: &[f32] = bytemuck::cast_slice(&target.buffers[0]);
+    assert_eq!(cells, [1, 2, 11, 12, 21, 22, 31, 32, 41, 42, 51, 52].map(|n| n as f32));
+    assert_eq!(target.buffers[0], target.buffers[1]);
+    let current = [BufferId(0), BufferId(1)];
+    let outputs = download(&plan, &bound, &inputs, &current, false, &mut target).unwrap();
+    assert_eq!(outputs, inputs);
+}

@@ -3,6 +3,7 @@
 use super::{ExecuteError, Input, Inputs, Launched, Target, lendable};
 use crate::array::{Array, ArrayError, Element};
 use crate::bind::{Bound, Buffer, BufferId};
+use crate::layout::Window;
 use crate::plan::{BufferKind, Plan, Role};
 use crate::watch;
 use std::collections::BTreeMap;
@@ -35,8 +36,18 @@ pub fn upload<I: Input>(
         // A copy within the device is faster than another one from the host.
         let before = bound.buffers.iter().take(place);
         let alike = |one: &Buffer| Buffer { name: buffer.name.clone(), ..one.clone() } == *buffer;
-        if let (Some(_), Some(same)) = (input, before.clone().position(alike)) {
+        let filled_before = input.is_some() || !buffer.record.is_empty();
+        if let (true, Some(same)) = (filled_before, before.clone().position(alike)) {
             target.copy(BufferId(same), BufferId(place)).map_err(ExecuteError::Target)?;
+            continue;
+        }
+        if !buffer.record.is_empty() {
+            let lent = |field: &usize| named(*field).is_some_and(|one| one.bytes().is_none());
+            if buffer.record.iter().all(lent) {
+                continue;
+            }
+            let image = joined(bound, buffer, &named)?;
+            target.upload(BufferId(place), image.bytes()).map_err(ExecuteError::Target)?;
             continue;
         }
         let Some((field, array)) = input else {
@@ -57,12 +68,32 @@ pub fn upload<I: Input>(
         }
         let mut image = Array::zeros(buffer.element, &[buffer.cells])?;
         let (size, from, to) = (buffer.element.size(), bytes, image.bytes_mut());
-        window.for_each_run(|there, here, run| {
-            copy_cells(to, here, from, there, run, size);
+        window.for_each_run(|there, here, run, step| {
+            copy_cells((to, here, step), (from, there, 1), run, size);
         });
         target.upload(BufferId(place), image.bytes()).map_err(ExecuteError::Target)?;
     }
     Ok(())
+}
+
+/// The memory of a buffer of records that begins with the inputs of fields; zeros for those that
+/// have none.
+fn joined<'a, I: Input + 'a>(
+    bound: &Bound,
+    buffer: &Buffer,
+    named: &impl Fn(usize) -> Option<&'a I>,
+) -> Result<Array, ArrayError> {
+    let mut image = Array::zeros(buffer.element, &[buffer.cells])?;
+    let (size, to, cells) = (buffer.element.size(), image.bytes_mut(), buffer.all_cells());
+    for (number, field) in buffer.record.iter().enumerate() {
+        let Some(from) = named(*field).and_then(Input::bytes) else { continue };
+        let shape = bound.shapes.get(*field).map_or(&[] as &[usize], Vec::as_slice);
+        let window = Window { number, ..buffer.window(shape, &cells) };
+        window.for_each_run(|there, here, run, step| {
+            copy_cells((to, here, step), (from, there, 1), run, size);
+        });
+    }
+    Ok(image)
 }
 
 /// What a buffer without an input begins with. Zeros take no memory while they are only read.
@@ -82,10 +113,28 @@ fn value_of(plan: &Plan, bound: &Bound, buffer: usize) -> Option<usize> {
     })
 }
 
-fn copy_cells(to: &mut [u8], at: usize, from: &[u8], place: usize, cells: usize, size: usize) {
-    let range = |first: usize| first * size..(first + cells) * size;
-    if let (Some(to), Some(from)) = (to.get_mut(range(at)), from.get(range(place))) {
-        to.copy_from_slice(from);
+/// Copies cells of `size` bytes. Each side is memory, its first cell, and the distance of the next.
+fn copy_cells(
+    to: (&mut [u8], usize, usize),
+    from: (&[u8], usize, usize),
+    cells: usize,
+    size: usize,
+) {
+    let range = |first: usize, cells: usize| first * size..(first + cells) * size;
+    let ((to, at, stride), (from, place, step)) = (to, from);
+    if (stride, step) == (1, 1) {
+        let both = (to.get_mut(range(at, cells)), from.get(range(place, cells)));
+        if let (Some(to), Some(from)) = both {
+            to.copy_from_slice(from);
+        }
+        return;
+    }
+    for cell in 0..cells {
+        let both =
+            (to.get_mut(range(at + cell * stride, 1)), from.get(range(place + cell * step, 1)));
+        if let (Some(to), Some(from)) = both {
+            to.copy_from_slice(from);
+        }
     }
 }
 
@@ -223,7 +272,7 @@ pub(super) fn in_one_buffer(bound: &Bound, field: usize) -> bool {
         (Some([held]), Some(shape)) => bound
             .buffers
             .get(held.buffer)
-            .is_some_and(|buffer| buffer.window(shape, &held.cells).is_whole()),
+            .is_some_and(|buffer| held.window(shape, buffer).is_whole()),
         _ => false,
     }
 }
@@ -243,7 +292,7 @@ pub fn read_value(
     for held in bound.values.get(field).map_or(&[] as &[_], Vec::as_slice) {
         let found = current.get(held.buffer).zip(bound.buffers.get(held.buffer));
         let Some((memory, buffer)) = found else { continue };
-        let window = buffer.window(shape, &held.cells);
+        let window = held.window(shape, buffer);
         if window.is_whole() {
             target.download(*memory, 0, to).map_err(ExecuteError::Target)?;
             continue;
@@ -251,7 +300,9 @@ pub fn read_value(
         let mut image = Array::zeros(buffer.element, &[buffer.cells])?;
         target.download(*memory, 0, image.bytes_mut()).map_err(ExecuteError::Target)?;
         let (size, from) = (buffer.element.size(), image.bytes());
-        window.for_each_run(|there, here, run| copy_cells(to, there, from, here, run, size));
+        window.for_each_run(|there, here, run, step| {
+            copy_cells((to, there, 1), (from, here, step), run, size);
+        });
     }
     Ok(())
 }

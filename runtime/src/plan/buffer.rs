@@ -57,6 +57,9 @@ pub enum Start {
     Zeros,
     /// The input of a field, from the buffer's origin on; zeros for a temp field.
     Input(String),
+    /// The inputs of all fields that a declared field of structs or vecs consists of, of a buffer
+    /// with the layout `records`.
+    Record(String),
     /// A number in each cell.
     Value(Numeral),
 }
@@ -86,6 +89,12 @@ pub enum BufferLayout {
     Blocked {
         /// Cells of a block per dimension, slowest first.
         block: Vec<u32>,
+    },
+    /// An array of structs: cells row after row without padding, each of as many numbers as a
+    /// struct or vec has.
+    Records {
+        /// Numbers of a cell.
+        numbers: u32,
     },
 }
 

@@ -1,11 +1,11 @@
 //! Contradictions of a plan: every name that is used is declared once, and every number that does
 //! not depend on a run's sizes is possible. A message names the place in the file.
 
-use super::members;
 use super::{
     Argument, BufferDecl, BufferKind, BufferLayout, Choose, Exchange, FORMAT, FieldDecl, Kernel,
     Launch, Limit, Node, Plan, PlanError, Role, Start, Until,
 };
+use super::{members, records};
 use crate::array::Element;
 use crate::expr::Expr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,6 +132,7 @@ impl Plan {
                 .buffer(name)
                 .ok_or_else(|| format!("lies in the buffer `{name}`, which is not declared"))?;
             self.holds(buffer, field).map_err(|message| format!("lies in `{name}`, {message}"))?;
+            records::part(part, buffer)?;
             let Some(cells) = &part.cells else { continue };
             let (first, last): (Vec<_>, Vec<_>) = cells.iter().cloned().map(Into::into).unzip();
             self.dimensions(&first, "the first cells", field.extents.len())?;
@@ -171,7 +172,6 @@ impl Plan {
             self.dimensions(&buffer.origin, "the origin", rank)?;
         }
         match &buffer.layout {
-            BufferLayout::RowMajor => {}
             BufferLayout::Padded { pitch } => {
                 self.dimensions(std::slice::from_ref(pitch), "a pitch", 1)?;
             }
@@ -187,7 +187,7 @@ impl Plan {
                      positive number for each dimension"
                 ));
             }
-            BufferLayout::Hybrid { .. } | BufferLayout::Blocked { .. } => {}
+            _ => {}
         }
         if matches!(buffer.kind, BufferKind::Flags | BufferKind::Watched)
             && !matches!(buffer.element, Element::I32 | Element::U32)
@@ -199,6 +199,7 @@ impl Plan {
         {
             return Err(format!("starts with {value}, which is no {}", buffer.element));
         }
+        records::buffer(self, buffer)?;
         if let Start::Input(name) = &buffer.start {
             let field = self
                 .field(name)
