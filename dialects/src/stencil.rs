@@ -4,6 +4,7 @@ mod build;
 mod declarations;
 mod nest_argument;
 mod point_function;
+mod record;
 mod reduce;
 mod target;
 
@@ -19,6 +20,7 @@ pub use point_function::{
     Argument, Gather, arguments, arguments_with_values, function, function_body, function_name,
     gather, gathers, point_function,
 };
+pub use record::{Layout, Record, layout_note, set_layout, set_layout_note};
 pub use reduce::{Combine, Reduce, Until, combined, reduce, set_combined, set_initial, until};
 pub use target::{Target, is_gpu};
 
@@ -67,6 +69,8 @@ pub const OPERATIONS: &[Signature] = &[
             "stencil.bool",
             "stencil.member",
             "stencil.combined",
+            "stencil.layout",
+            "stencil.layout_note",
             "tiled.computed",
         ],
     },
@@ -306,9 +310,13 @@ impl<'c> Program<'c> {
         Ok(false)
     }
 
-    /// The grid of a field.
+    /// The grid of a field, or of an array of structs.
     pub fn grid_of(&self, field: &str) -> Result<&Grid<'c>, Error> {
-        let name = self.field(field)?.grid;
+        let name = self.field(field).map(|field| field.grid).or_else(|error| {
+            let record = self.record(field);
+            let first = record.iter().flat_map(|record| &record.numbers).next();
+            first.map(|number| number.grid).ok_or(error)
+        })?;
         self.grids
             .iter()
             .find(|grid| grid.name == name)

@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    AMD_ARCHITECTURES, Arithmetic, Choice, Config, Failure, Lowering, Options, Session, Source,
-    architectures, processors, toolchain,
+    AMD_ARCHITECTURES, Arithmetic, Choice, Config, Failure, Lowering, Options, RecordLayout,
+    Session, Source, architectures, processors, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
@@ -216,6 +216,9 @@ pub(crate) struct CommonArgs {
     /// Keep all temp fields; by default a cheap one is computed again where it is read
     #[arg(long)]
     pub(crate) no_fuse: bool,
+    /// How a run is given fields of structs and vecs
+    #[arg(long, value_parser = PossibleValuesParser::new(layouts()), help = help::layout())]
+    pub(crate) layout: Option<String>,
     /// No tiles with copies in shared memory for a function of affine loops
     #[arg(long, conflicts_with = "passes")]
     pub(crate) no_nest_tiles: bool,
@@ -251,6 +254,11 @@ pub(crate) struct CommonArgs {
     /// Print to standard error how long each pass took
     #[arg(long)]
     pub(crate) timing: bool,
+}
+
+/// The names of the layouts of structs and vecs.
+fn layouts() -> Vec<&'static str> {
+    RecordLayout::ALL.iter().map(|(name, _)| *name).collect()
 }
 
 /// The architectures of GPUs, and the processors.
@@ -297,6 +305,7 @@ impl CommonArgs {
                 no_fuse: self.no_fuse,
                 no_nest_tiles: self.no_nest_tiles,
                 nest_tile: None,
+                layout: self.layout.as_deref().and_then(RecordLayout::named).unwrap_or_default(),
                 lowering: Lowering { no_split_interior: self.no_split_interior },
             },
             arithmetic: Arithmetic {

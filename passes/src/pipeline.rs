@@ -3,7 +3,9 @@
 use crate::affine::lower_affine_nest::LowerAffineNest;
 use crate::affine::tile_affine_nest::TileAffineNest;
 use crate::gpu::bank_pad::BankPad;
+use crate::gpu::coalesce_relayout::CoalesceRelayout;
 use crate::gpu::guard_launches::GuardLaunches;
+use crate::gpu::interleave_records::InterleaveRecords;
 use crate::gpu::lower_peer::LowerPeer;
 use crate::llvm::annotate_loops::AnnotateLoops;
 use crate::llvm::convert_math_to_calls::ConvertMathToCalls;
@@ -17,6 +19,7 @@ use crate::reduce::lower_reduce::LowerReduce;
 use crate::schedule::choose_heights::ChooseHeights;
 use crate::schedule::choose_schedule::{ChooseSchedule, Request};
 use crate::schedule::lowering;
+use crate::stencil::aos_fields::AosFields;
 use crate::stencil::fuse_functions::FuseFunctions;
 use crate::stencil::late_values_last::LateValuesLast;
 use crate::stencil::relax_arithmetic::RelaxArithmetic;
@@ -36,8 +39,39 @@ pub struct Config {
     pub no_nest_tiles: bool,
     /// The tile of functions of affine loops; the compiler's own where none is named.
     pub nest_tile: Option<NestTile>,
+    /// How a run is given fields of structs and vecs.
+    pub layout: RecordLayout,
     /// What comes behind the schedule.
     pub lowering: lowering::Settings,
+}
+
+/// How a run is given the cells of fields of structs and vecs, and how kernels use them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordLayout {
+    /// An array for each number, for the run and for kernels.
+    #[default]
+    Soa,
+    /// An array of structs; `coalesce-relayout` decides what kernels use.
+    Aos,
+    /// An array of structs, for kernels too.
+    AosDirect,
+    /// An array of structs; kernels use an array for each number.
+    AosRelaid,
+}
+
+impl RecordLayout {
+    /// All layouts with their names on a command line.
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("soa", Self::Soa),
+        ("aos", Self::Aos),
+        ("aos-direct", Self::AosDirect),
+        ("aos-relaid", Self::AosRelaid),
+    ];
+
+    /// The layout of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(word, _)| *word == name).map(|(_, layout)| layout)
+    }
 }
 
 impl Config {
@@ -57,6 +91,9 @@ pub fn stencil(config: &Config) -> Vec<Step> {
         Step::ours(LateValuesLast),
         Step::upstream("func.func(canonicalize,cse)"),
     ];
+    if config.layout != RecordLayout::Soa {
+        steps.push(Step::ours(AosFields));
+    }
     if !config.no_fuse {
         steps.push(Step::ours(FuseFunctions(config.request())));
     }
@@ -83,9 +120,17 @@ pub fn tiled(config: &Config) -> Vec<Step> {
 ///
 /// Kernels are simplified from the bottom up: with branches in branches, as streams have them, that
 /// takes a tenth of the time.
-pub fn gpu() -> Vec<Step> {
+///
+/// Arrays of structs come behind the lowerings, whose kernels have a buffer for each number. They
+/// come before `guard-launches`, which puts the body of a kernel into a branch.
+pub fn gpu(config: &Config) -> Vec<Step> {
     let mut steps = vec![Step::ours(LowerReduce)];
     steps.extend(lowering::lower());
+    if config.layout != RecordLayout::AosDirect {
+        let always = config.layout == RecordLayout::AosRelaid;
+        steps.push(Step::ours(CoalesceRelayout { always, steps: None }));
+    }
+    steps.push(Step::ours(InterleaveRecords));
     steps.push(Step::ours(CombineStores));
     steps.push(Step::ours(GuardLaunches));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));

@@ -9,6 +9,7 @@ const BEFORE: &[&Info] = &[
     &affine::tile_affine_nest::INFO,
     &affine::lower_affine_nest::INFO,
     &stencil::verify::INFO,
+    &stencil::aos_fields::INFO,
     &stencil::relax_arithmetic::INFO,
     &stencil::late_values_last::INFO,
     &stencil::fuse_functions::INFO,
@@ -29,6 +30,8 @@ const BEFORE: &[&Info] = &[
 
 /// The passes behind the lowerings.
 const BEHIND: &[&Info] = &[
+    &gpu::coalesce_relayout::INFO,
+    &gpu::interleave_records::INFO,
     &reduce::combine_stores::INFO,
     &gpu::bank_pad::INFO,
     &gpu::guard_launches::INFO,

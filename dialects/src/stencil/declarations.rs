@@ -1,6 +1,6 @@
 //! Declarations of a program as plain data: grids, fields, scalars, applies and checks.
 
-use super::{BOOLEAN, BOUNDARY, INITIAL, MEMBER, REPEATED};
+use super::{BOOLEAN, BOUNDARY, INITIAL, Layout, MEMBER, REPEATED};
 use crate::affine::Linear;
 use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
@@ -96,6 +96,8 @@ pub struct Field<'c> {
     pub boolean: bool,
     /// Which part it is of a field of structs or vecs; none for one that is declared so.
     pub member: Option<Member<'c>>,
+    /// How the declared field lies in memory, where it is an array of structs outside.
+    pub layout: Option<Layout>,
     /// What it is to the outside.
     pub role: Role,
     /// What a read outside its grid gives; none where no read may lie outside.
@@ -116,6 +118,7 @@ impl<'c> Field<'c> {
             unsigned,
             boolean: boolean(op)?,
             member: member(op)?,
+            layout: Layout::of(op)?,
             role: role(op)?,
             boundary: boundary(op)?,
             initial: mlir::attribute(op, INITIAL),

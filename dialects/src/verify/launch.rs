@@ -4,7 +4,7 @@ use super::tiled::{rank_of, verify_schedule_of};
 use super::{at, divides};
 use crate::error::Error;
 use crate::mlir;
-use crate::stencil::{Program, Role};
+use crate::stencil::{Field, Program, Role};
 use crate::tiled::{Binding, Launch};
 use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineMap, ShapedTypeLike, Type, ValueLike};
@@ -151,9 +151,10 @@ fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> 
         | Binding::ReadWrite(name)
         | Binding::Partials(name)
         | Binding::Unless(name) => {
-            let field = program.field(name)?;
-            let is_condition = field.role == Role::Condition;
-            let fits = |memref: MemRefType| memref.element() == field.element;
+            let element = program.buffer_element(name)?;
+            let condition = |field: &Field| field.role == Role::Condition;
+            let is_condition = program.field(name).is_ok_and(condition);
+            let fits = |memref: MemRefType| memref.element() == element;
             (is_condition || !matches!(binding, Binding::Unless(_)))
                 && MemRefType::try_from(ty).is_ok_and(fits)
         }

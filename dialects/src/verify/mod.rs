@@ -7,6 +7,7 @@ mod bounds;
 mod launch;
 pub mod peer;
 pub mod point_function;
+mod record;
 mod reduce;
 mod size;
 pub mod stencil;

@@ -6,7 +6,7 @@
 use super::at;
 use super::bounds::{disjoint, inside, near, reads_inside};
 use super::point_function::{self, Purpose};
-use super::{reduce, size};
+use super::{record, reduce, size};
 use crate::affine::Linear;
 use crate::attribute;
 use crate::cover::{Bounds, checked_values, of_points};
@@ -30,6 +30,7 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
         return;
     }
     declarations(module, &program, errors);
+    record::verify(&program, errors);
     if !errors.is_empty() {
         return;
     }

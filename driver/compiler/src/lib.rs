@@ -45,6 +45,7 @@ pub use level::Level;
 pub use outcome::{Ended, Outcome};
 pub use report::{KernelReport, Report};
 pub use session::{Compiled, Options, Session};
+pub use stencil_passes::pipeline::RecordLayout;
 pub use stencil_passes::schedule::lowering::Settings as Lowering;
 pub use stencil_passes::target::Arithmetic;
 pub use stencil_runtime::device::short_names as device_names;

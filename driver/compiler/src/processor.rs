@@ -15,6 +15,7 @@ use stencil_dialects::tiled::{Choice, Region};
 use stencil_frontend::source::Source;
 use stencil_passes::llvm::emit_object::Object;
 use stencil_passes::llvm::load_object;
+use stencil_passes::pipeline::{Config, RecordLayout};
 use stencil_passes::schedule::choice;
 use stencil_passes::strategies;
 use stencil_runtime::cpu::{CpuError, Program};
@@ -127,7 +128,27 @@ fn is_for_gpus(options: &Options) -> bool {
     let strategy = config.choice.strategy.as_deref().map(strategies::named);
     let gpu = strategy.is_some_and(|named| named.is_ok_and(|found| !found.is_for_processors()));
     let cells = config.choice.per_thread.is_some();
-    arch.is_some() || device.is_some() || passes.is_some() || cells || gpu
+    let layout = config.layout != RecordLayout::Soa;
+    arch.is_some() || device.is_some() || passes.is_some() || cells || layout || gpu
+}
+
+/// Refuses options that a processor's code does not have.
+///
+/// # Errors
+/// Cells per thread, and another layout than the usual one.
+pub(crate) fn refuse_choices(config: &Config, place: &str) -> Result<(), Failure> {
+    if config.choice.per_thread.is_some() {
+        return Err(Failure::user(format!(
+            "{place}: cells per thread are for GPUs, as a thread of a processor computes whole \
+             tiles; leave them out"
+        )));
+    }
+    if config.layout != RecordLayout::Soa {
+        return Err(Failure::user(format!(
+            "{place}: the option layout is for GPUs; leave it out for a processor"
+        )));
+    }
+    Ok(())
 }
 
 /// Machine code of a program, for some threads; none for as many as the machine runs at once.

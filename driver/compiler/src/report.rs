@@ -119,6 +119,9 @@ impl Display for Report {
             settings.pyramid_height,
             self.index_width
         )?;
+        for record in &settings.records {
+            writeln!(out, "layout of {}: {}; {}", record.field, record.layout, record.note)?;
+        }
         kernels(out, &self.kernels)?;
         waves::write(out, &self.sweeps)?;
         match &self.candidates {

@@ -7,6 +7,7 @@ use crate::import;
 use crate::inline_calls;
 use crate::mistaken;
 use crate::nest;
+use crate::processor;
 use crate::session::Options;
 use crate::toolchain;
 use melior::Context;
@@ -27,7 +28,7 @@ use stencil_passes::llvm::emit_object::{self, Listing, Object};
 use stencil_passes::llvm::emit_ptx::{self, Code};
 use stencil_passes::llvm::libdevice;
 use stencil_passes::pass::Step;
-use stencil_passes::pipeline::{self, Config};
+use stencil_passes::pipeline::{self, Config, RecordLayout};
 use stencil_passes::pipeline_text;
 use stencil_passes::runner::Runner;
 use stencil_passes::schedule::predict::{self, Candidate};
@@ -141,11 +142,8 @@ impl<'c, 's> Compilation<'c, 's> {
         let mut compilation =
             Self { context, source, options, control, nest, target, module, timing };
         compilation.record_target()?;
-        if compilation.processor().is_some() && options.config.choice.per_thread.is_some() {
-            return Err(Failure::user(format!(
-                "{place}: cells per thread are for GPUs, as a thread of a processor computes whole \
-                 tiles; leave them out"
-            )));
+        if compilation.processor().is_some() {
+            processor::refuse_choices(&options.config, place)?;
         }
         if nest {
             compilation.refuse_choices()?;
@@ -214,7 +212,7 @@ impl<'c, 's> Compilation<'c, 's> {
 
     /// A nest has no schedule to choose.
     fn refuse_choices(&self) -> Result<(), Failure> {
-        let Config { choice, heights, no_fuse, lowering, .. } = &self.options.config;
+        let Config { choice, heights, no_fuse, layout, lowering, .. } = &self.options.config;
         let options = if !heights.is_empty() {
             "several pyramid heights are"
         } else if *choice != Choice::default() {
@@ -223,6 +221,8 @@ impl<'c, 's> Compilation<'c, 's> {
             "the option no-fuse is"
         } else if lowering.no_split_interior {
             "the option no-split-interior is"
+        } else if *layout != RecordLayout::Soa {
+            "the option layout is"
         } else {
             return Ok(());
         };
@@ -299,7 +299,7 @@ impl<'c, 's> Compilation<'c, 's> {
     pub fn lower(&mut self) -> Result<(), Failure> {
         match (self.nest, self.processor()) {
             (true, None) => self.run(&pipeline::nest_gpu(&self.options.config)),
-            (false, None) => self.run(&pipeline::gpu()),
+            (false, None) => self.run(&pipeline::gpu(&self.options.config)),
             (false, Some(_)) => self.run(&pipeline::host()),
             (true, Some(_)) => Err(Failure::user(format!(
                 "{}: functions of affine loops have no code for a processor; take another target",

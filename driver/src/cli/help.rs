@@ -29,6 +29,14 @@ pub fn per_thread() -> String {
     )
 }
 
+/// The help of `--layout`.
+pub fn layout() -> String {
+    "How a run is given fields of structs and vecs: soa, an array for each number; aos, an array \
+     of structs, which kernels use as it is (aos-direct), by an array for each number \
+     (aos-relaid), or as a model decides (aos) [default: soa]"
+        .to_owned()
+}
+
 /// The help of `--region`.
 pub fn region() -> String {
     let fixed = names("and", |strategy| strategy.has_fixed_regions());

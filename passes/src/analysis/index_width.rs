@@ -45,6 +45,18 @@ pub fn of(program: &Program) -> Result<u32, Error> {
     Ok(32)
 }
 
+/// Whether the numbers of each array of structs can be counted in a signed 32-bit integer. A run
+/// checks those whose size is open.
+pub fn records_fit(program: &Program) -> bool {
+    program.records().iter().all(|record| {
+        let Ok(grid) = program.grid_of(record.name) else { return false };
+        let extents = constant_extents(grid.lower, grid.upper).unwrap_or_default();
+        let numbers = i64::try_from(record.numbers.len()).unwrap_or(i64::MAX);
+        let all = extents.iter().fold(numbers, |all, extent| all.saturating_mul(*extent));
+        all < i64::from(i32::MAX)
+    })
+}
+
 /// Whether a grid has const fields alone that are read at computed coordinates alone. No index of a
 /// kernel runs over its points.
 fn is_table(program: &Program, grid: &Grid) -> Result<bool, Error> {

@@ -10,6 +10,7 @@ pub mod kernel_work;
 pub mod lane_addresses;
 pub mod lane_values;
 pub mod partial_sums;
+pub mod record_use;
 pub mod reductions;
 pub mod returned_reads;
 pub mod shared_slots;

@@ -1,6 +1,9 @@
 //! Passes from the gpu level to the gpu level.
 
 pub mod bank_pad;
+pub mod coalesce_relayout;
 pub mod guard_launches;
+pub mod interleave_records;
 pub mod lower_peer;
+mod record_transform;
 mod watched_wait;

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::{self, Op, Val};
+use stencil_dialects::mlir::{self, Blk, Op, Val};
 use stencil_dialects::stencil::{self, Gather};
 
 /// The name of the module that holds the kernels, unless a declaration has it.
@@ -37,17 +37,38 @@ pub fn build<'c>(
     outer: &Builder<'c>,
     subject: &Subject<'c, '_>,
     signature: &Signature<'c>,
-    mut attributes: Vec<(&'static str, Attribute<'c>)>,
+    attributes: Vec<(&str, Attribute<'c>)>,
     shared: &[MemRefType<'c>],
 ) -> Result<KernelFunction<'c>, Error> {
-    let (context, location) = (outer.context, outer.location);
     let static_limit = subject.device.static_shared_per_block;
     let dynamic = u64::try_from(shared_bytes(shared)).is_ok_and(|all| all > static_limit);
     let attributions: Vec<Type> =
         if dynamic { Vec::new() } else { shared.iter().map(|ty| (*ty).into()).collect() };
+    let (op, entry) = declare(outer, signature, attributes, &attributions)?;
+    let builder = outer.at(entry);
+    let values = mlir::arguments(entry);
+    let (values, attributed) = values.split_at(signature.types.len().min(values.len()));
+    let shared = if dynamic {
+        shared_memory::dynamic_shared(&builder, op, shared)?
+    } else {
+        attributed.to_vec()
+    };
+    let arguments = signature.arguments(&builder, subject.program, values)?;
+    Ok(KernelFunction { builder, op, arguments, shared })
+}
+
+/// A `gpu.func` with its empty body, whose arguments are followed by the shared buffers that it
+/// declares.
+pub fn declare<'c>(
+    outer: &Builder<'c>,
+    signature: &Signature<'c>,
+    mut attributes: Vec<(&str, Attribute<'c>)>,
+    attributions: &[Type<'c>],
+) -> Result<(Op<'c>, Blk<'c>), Error> {
+    let (context, location) = (outer.context, outer.location);
     let region = Region::new();
     let all: Vec<_> =
-        signature.types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
+        signature.types.iter().chain(attributions).map(|ty| (*ty, location)).collect();
     let entry = mlir::append_block(&region, &all);
     let ty = FunctionType::new(context, &signature.types, &[]);
     attributes.push(("function_type", attribute::ty(ty.into())));
@@ -60,17 +81,7 @@ pub fn build<'c>(
     let aligned = attribute::array(context, &vec![aligned; attributions.len()]);
     attributes.push(("workgroup_attrib_attrs", aligned));
     let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;
-
-    let builder = outer.at(entry);
-    let values = mlir::arguments(entry);
-    let (values, attributed) = values.split_at(signature.types.len().min(values.len()));
-    let shared = if dynamic {
-        shared_memory::dynamic_shared(&builder, op, shared)?
-    } else {
-        attributed.to_vec()
-    };
-    let arguments = signature.arguments(&builder, subject.program, values)?;
-    Ok(KernelFunction { builder, op, arguments, shared })
+    Ok((op, entry))
 }
 
 /// Puts loads from global memory in the place of a finished kernel's absolute reads.

@@ -44,6 +44,8 @@ pub struct Arguments<'c> {
     pub turn: Option<Val<'c>>,
     /// The results of the blocks of a reduction.
     pub partials: BTreeMap<&'c str, Val<'c>>,
+    /// The buffers of arrays of structs.
+    pub records: BTreeMap<&'c str, Val<'c>>,
 }
 
 impl<'c> Signature<'c> {
@@ -85,7 +87,7 @@ impl<'c> Signature<'c> {
                     if matches!(binding, Binding::Read(_)) {
                         named.push(("llvm.readonly", Attribute::unit(context)));
                     }
-                    MemRefType::new(program.field(name)?.element, &[], None, None).into()
+                    MemRefType::new(program.buffer_element(name)?, &[], None, None).into()
                 }
                 Binding::Param(_) | Binding::Row | Binding::Turn => builder.index_type(),
                 Binding::Epoch => builder.integer_type(32),
@@ -116,10 +118,15 @@ impl<'c> Signature<'c> {
         let (mut sources, mut targets) = (BTreeMap::new(), BTreeMap::new());
         let (mut scalars, mut step, mut row) = (BTreeMap::new(), None, None);
         let (mut flags, mut epoch, mut turn) = (None, None, None);
-        let mut partials = BTreeMap::new();
+        let (mut partials, mut records) = (BTreeMap::new(), BTreeMap::new());
         for (binding, value) in bound() {
             let whole = |name: &str| whole_grid(builder, program, name, *value, &params);
             match binding {
+                Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name)
+                    if program.record(name).is_some() =>
+                {
+                    records.insert(*name, *value);
+                }
                 Binding::Read(name) => drop(sources.insert(*name, whole(name)?)),
                 Binding::Write(name) => drop(targets.insert(*name, whole(name)?)),
                 Binding::ReadWrite(name) => {
@@ -138,7 +145,19 @@ impl<'c> Signature<'c> {
             }
         }
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
-        Ok(Arguments { sources, targets, params, scalars, step, row, flags, epoch, turn, partials })
+        Ok(Arguments {
+            sources,
+            targets,
+            params,
+            scalars,
+            step,
+            row,
+            flags,
+            epoch,
+            turn,
+            partials,
+            records,
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 //! Needs: a module whose tile kernels are all lowered. Changes nothing.
 
 mod heights;
+mod records;
 mod reductions;
 mod values;
 
@@ -90,7 +91,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
             region: (main.region != Region::default()).then(|| main.region.name().to_owned()),
             copies: None,
             fingerprint: String::new(),
-            records: Vec::new(),
+            records: records::settings(&program)?,
         },
     };
     // What IR by hand may get wrong, such as too many threads for a block.
@@ -202,6 +203,19 @@ fn fields<'c>(
                 .collect::<Result<_, _>>()?,
             value: Vec::new(),
         };
+        let number = records::number(program, field, launches)?;
+        if let Some(number) = &number {
+            buffers.extend(number.buffers(&declared, launches));
+            if number.has_buffer() {
+                let own = written.then(|| next(field.name));
+                let own = std::iter::once(field.name.to_owned()).chain(own);
+                let empty = |name| BufferDecl { start: Start::Zeros, ..buffer(&declared, name) };
+                buffers.extend(own.map(empty));
+            }
+            let value = number.value(parts(context, program, field, names)?);
+            fields.push(FieldDecl { value, ..declared });
+            continue;
+        }
         // A temp field that no kernel takes lives in tiles alone.
         let mut value = Vec::new();
         if written || taken || rotates.contains(&field.name) || field.role != Role::Temp {

@@ -1,6 +1,6 @@
 //! Reductions: from `stencil.reduce` to kernels.
 
-mod block;
+pub mod block;
 pub mod combine_stores;
 pub mod fuse_reductions;
 pub mod lower_reduce;

@@ -36,7 +36,7 @@
 //! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps mod 2)>, kernels = [@heat_1]}
 //! ```
 
-use crate::analysis::reductions;
+use crate::analysis::{index_width, reductions};
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice::{self, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY, TILE};
@@ -127,6 +127,9 @@ impl Pass for TileOverlapped {
             return Err(Error::user(
                 "the kernels are lowered already; run tile-overlapped before the lowerings",
             ));
+        }
+        if !index_width::records_fit(&program) {
+            width = 64;
         }
         tiled::set_index_width(&builder, module, width);
         for apply in &program.applies {

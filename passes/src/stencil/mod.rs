@@ -1,5 +1,6 @@
 //! Passes on the stencil level.
 
+pub mod aos_fields;
 pub mod fuse_functions;
 pub mod late_values_last;
 pub mod relax_arithmetic;

@@ -15,6 +15,7 @@
 
 mod pace;
 pub mod pyramid;
+pub mod relayout;
 mod residency;
 mod roofline;
 pub mod wavefront;

@@ -158,7 +158,8 @@ fn whole(input: &Input, context: &Context) -> Result<Outcome, Stop> {
 fn partial(input: &Input, context: &Context) -> Result<Outcome, Stop> {
     let stop = |error: Error| (error.is_internal(), error.message);
     let mut module = mlir::parse_module(context, &input.text, "input.mlir").map_err(stop)?;
-    let passes = if input.level == Level::Tiled { pipeline::gpu() } else { Vec::new() };
+    let passes =
+        if input.level == Level::Tiled { pipeline::gpu(&Config::default()) } else { Vec::new() };
     Runner::default().run(context, &mut module, &passes).map_err(stop)?;
     launch_plan::of(context, &module).map_err(stop)?;
     if input.nvvm {

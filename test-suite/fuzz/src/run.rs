@@ -12,7 +12,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use stencil_compiler::stages::{Compilation, text};
 use stencil_compiler::{
-    Arithmetic, Choice, Class, Config, Control as Hooks, Failure, Lowering, Options, Source,
+    Arithmetic, Choice, Class, Config, Control as Hooks, Failure, Lowering, Options, RecordLayout,
+    Source,
 };
 use stencil_dialects::mlir;
 use stencil_frontend::oracle;
@@ -62,6 +63,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             no_fuse: schedule.flags.contains(&Flag::NoFuse),
             no_nest_tiles: false,
             nest_tile: None,
+            layout: RecordLayout::Soa,
             lowering: Lowering {
                 no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
             },
@@ -286,7 +288,7 @@ pub fn again<'c>(context: &'c Context, text: &str, passes: &[Step]) -> Result<Mo
 
 /// The passes from the tiled level to the gpu level.
 pub fn lowering() -> Vec<Step> {
-    pipeline::gpu()
+    pipeline::gpu(&Config::default())
 }
 
 /// The plan of a module on the gpu level.

@@ -12,6 +12,7 @@ mod documents;
 mod finite;
 mod index_width;
 mod large;
+mod layouts;
 mod limits;
 mod memory;
 mod module_limits;

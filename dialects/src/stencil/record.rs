@@ -1,0 +1,127 @@
+//! Declared fields of structs and vecs that a run is given as an array of structs.
+
+use super::{Field, Program};
+use crate::attribute::{self, read_optional};
+use crate::builder::Builder;
+use crate::error::Error;
+use crate::mlir::{self, Op};
+use melior::ir::Type;
+use melior::ir::operation::OperationLike;
+
+const LAYOUT: &str = "stencil.layout";
+const NOTE: &str = "stencil.layout_note";
+
+/// How the numbers of a declared field of structs or vecs lie in memory, where it is an array of
+/// structs outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Kernels use the array of structs.
+    Aos,
+    /// Kernels use a buffer for each number. Two kernels move the numbers there and back.
+    Relaid,
+}
+
+impl Layout {
+    const ALL: [(&'static str, Self); 2] = [("aos", Self::Aos), ("relaid", Self::Relaid)];
+
+    /// The word in the IR.
+    pub fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, layout)| *layout == self).map_or("", |(name, _)| name)
+    }
+
+    /// Reads the layout of a field; none where it is no part of an array of structs.
+    pub(super) fn of(op: Op) -> Result<Option<Self>, Error> {
+        let Some(name) = read_optional(op, LAYOUT, attribute::as_string)? else { return Ok(None) };
+        let found = Self::ALL.into_iter().find(|(word, _)| *word == name);
+        let wrong = || {
+            let message = format!("{LAYOUT} is \"aos\" or \"relaid\", not \"{name}\"");
+            Error::new(mlir::place(op.location()), message)
+        };
+        found.map(|(_, layout)| Some(layout)).ok_or_else(wrong)
+    }
+}
+
+/// A declared field that is an array of structs outside. A kernel's argument that is bound to its
+/// name has the numbers of a cell side by side, in the order of the fields.
+#[derive(Clone, Debug)]
+pub struct Record<'c, 'p> {
+    /// The name of the declared field.
+    pub name: &'c str,
+    /// How its numbers lie in memory.
+    pub layout: Layout,
+    /// The fields of its numbers, in order.
+    pub numbers: Vec<&'p Field<'c>>,
+}
+
+impl<'c> Record<'c, '_> {
+    /// The type of each number.
+    ///
+    /// # Errors
+    /// A fault of the compiler, where there are no numbers.
+    pub fn element(&self) -> Result<Type<'c>, Error> {
+        let first = self.numbers.first().map(|field| field.element);
+        first.ok_or_else(|| Error::internal(format!("no numbers of @{}", self.name)))
+    }
+
+    /// Bytes of a number; the verifier refuses types without bytes.
+    pub fn number_bytes(&self) -> i64 {
+        let bits = self.numbers.first().and_then(|field| mlir::bit_width(field.element));
+        i64::from(bits.unwrap_or(8)) / 8
+    }
+
+    /// The place of a field's number in a cell.
+    pub fn place_of(&self, field: &str) -> Option<usize> {
+        self.numbers.iter().position(|number| number.name == field)
+    }
+}
+
+impl<'c> Program<'c> {
+    /// The declared fields that are arrays of structs outside, in the order of their first fields.
+    pub fn records(&self) -> Vec<Record<'c, '_>> {
+        let mut found: Vec<Record<'c, '_>> = Vec::new();
+        for field in &self.fields {
+            let (Some(layout), Some(member)) = (field.layout, field.member) else { continue };
+            match found.iter_mut().find(|record| record.name == member.field) {
+                Some(record) => record.numbers.push(field),
+                None => {
+                    found.push(Record { name: member.field, layout, numbers: vec![field] });
+                }
+            }
+        }
+        found
+    }
+
+    /// The array of structs of a name.
+    pub fn record(&self, name: &str) -> Option<Record<'c, '_>> {
+        self.records().into_iter().find(|record| record.name == name)
+    }
+
+    /// The type of the numbers in the buffer of a field or record.
+    ///
+    /// # Errors
+    /// A name that is neither.
+    pub fn buffer_element(&self, name: &str) -> Result<Type<'c>, Error> {
+        self.field(name).map(|field| field.element).or_else(|error| match self.record(name) {
+            Some(record) => record.element(),
+            None => Err(error),
+        })
+    }
+}
+
+/// Makes a field a part of an array of structs.
+pub fn set_layout(builder: &Builder, field: Op, layout: Layout) {
+    mlir::set_attribute(field, LAYOUT, attribute::string(builder.context, layout.name()));
+}
+
+/// Notes at the first field of a declared one why it has its layout.
+pub fn set_layout_note(builder: &Builder, field: Op, note: &str) {
+    mlir::set_attribute(field, NOTE, attribute::string(builder.context, note));
+}
+
+/// What [`set_layout_note`] notes.
+///
+/// # Errors
+/// An attribute that is no text.
+pub fn layout_note<'c>(field: &Field<'c>) -> Result<Option<&'c str>, Error> {
+    read_optional(field.op, NOTE, attribute::as_string)
+}

@@ -1,0 +1,61 @@
+//! Arrays of structs: their numbers are alike, and fill the cells.
+
+use super::at;
+use crate::error::Error;
+use crate::mlir;
+use crate::stencil::{Field, Program, Record, Role};
+use std::collections::BTreeSet;
+
+/// Checks the fields with a layout.
+pub(super) fn verify(program: &Program, errors: &mut Vec<Error>) {
+    let has_layout = |field: &&Field| field.layout.is_some();
+    for field in program.fields.iter().filter(has_layout) {
+        if field.member.is_none() {
+            let message = "a field with stencil.layout needs stencil.member: it is a number of an \
+                           array of structs";
+            errors.push(at(field.op, message));
+        }
+    }
+    errors.extend(program.records().iter().filter_map(|record| fits(program, record).err()));
+}
+
+fn fits(program: &Program, record: &Record) -> Result<(), Error> {
+    let Some(first) = record.numbers.first() else { return Ok(()) };
+    let name = record.name;
+    let whole = |field: &&Field| field.member.is_some_and(|member| member.field == name);
+    let all = program.fields.iter().filter(whole).count();
+    let bytes = record.number_bytes();
+    let size = i64::try_from(all).unwrap_or(i64::MAX).saturating_mul(bytes);
+    for (place, field) in record.numbers.iter().enumerate() {
+        let wrong = |message: String| Err(at(field.op, message));
+        if (field.layout, field.element, field.unsigned, field.grid, field.role)
+            != (first.layout, first.element, first.unsigned, first.grid, first.role)
+        {
+            return wrong(format!(
+                "the array of structs @{name} needs numbers of one layout, type, grid and role; \
+                 @{} and @{} differ",
+                first.name, field.name
+            ));
+        }
+        if !matches!(field.role, Role::State | Role::Const) {
+            return wrong(format!("@{} has a layout, and is no state or const field", field.name));
+        }
+        let begins = i64::try_from(place).unwrap_or(i64::MAX).saturating_mul(bytes);
+        if field.member.is_some_and(|member| (member.offset, member.size) != (begins, size)) {
+            return wrong(format!(
+                "the {all} numbers of the array of structs @{name} need the offsets 0, {bytes}, \
+                 ... in cells of {size} bytes, and each needs stencil.layout"
+            ));
+        }
+    }
+    let fields = program.fields.iter().map(|field| field.name);
+    let scalars = program.scalars.iter().map(|scalar| scalar.name);
+    let taken: BTreeSet<&str> = fields.chain(scalars).chain(program.params.clone()).collect();
+    if taken.contains(name) {
+        return Err(at(first.op, format!("@{name} is a declaration and an array of structs")));
+    }
+    match mlir::bit_width(first.element) {
+        Some(bits) if bits % 8 == 0 => Ok(()),
+        _ => Err(at(first.op, format!("numbers of {} can't lie side by side", first.element))),
+    }
+}

@@ -1,0 +1,252 @@
+//! The kernels that move the numbers of an array of structs to a buffer for each, and back.
+//!
+//! A block moves as many cells as it has threads, by way of shared memory. Neighbouring threads
+//! access neighbouring numbers of the array of structs, and neighbouring cells of the buffers, so
+//! both sides are coalesced. Rows of shared memory have an odd number of elements: the threads of a
+//! warp then access different banks.
+
+use crate::kernel::field_buffers::extents;
+use crate::kernel::function;
+use crate::kernel::shared_memory::shared_type;
+use crate::kernel::signature::Signature;
+use crate::reduce::block::{block_id, thread_id, view};
+use crate::subject::Subject;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineExpr, Attribute};
+use stencil_dialects::affine::symbolic;
+use stencil_dialects::attribute;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::{self, Record};
+use stencil_dialects::tiled::{self, Binding, Region, Schedule};
+
+/// Threads of a block, the most first.
+const THREADS: [i64; 4] = [256, 128, 64, 32];
+
+/// Which way the numbers go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transform {
+    /// From the array of structs to the buffers.
+    Pack,
+    /// From the buffers to the array of structs.
+    Unpack,
+}
+
+/// Threads of a block, whose cells lie in shared memory; none where a warp's cells have no room.
+pub fn threads(subject: &Subject, record: &Record) -> Option<i64> {
+    let room = i64::try_from(subject.device.static_shared_per_block).unwrap_or(i64::MAX);
+    let row = row(record).saturating_mul(record.number_bytes());
+    THREADS.into_iter().find(|threads| row.saturating_mul(*threads) <= room)
+}
+
+/// Elements of a row of shared memory, which has the numbers of a cell.
+fn row(record: &Record) -> i64 {
+    i64::try_from(record.numbers.len()).unwrap_or(i64::MAX - 1) | 1
+}
+
+/// Builds a kernel; its name.
+///
+/// # Errors
+/// Where a warp's cells have no room.
+pub fn build<'c>(
+    context: &'c Context,
+    subject: &Subject<'c, '_>,
+    record: &Record<'c, '_>,
+    transform: Transform,
+) -> Result<String, Error> {
+    let program = subject.program;
+    let fault = || Error::internal(format!("no room for cells of @{}", record.name));
+    let threads = threads(subject, record).ok_or_else(fault)?;
+    let location = record.numbers.first().ok_or_else(fault)?.op.location();
+    let outer = function::container(context, subject.module, location)?;
+    let name = kernel_name(subject, record, transform);
+    let grid = program.grid_of(record.name)?;
+    let zero = AffineExpr::constant(context, 0);
+    let symbols = program.params.len();
+    let axes = extents(context, grid.lower, grid.upper)?;
+    let axes: Vec<_> =
+        axes.into_iter().map(|extent| symbolic(context, symbols, &[extent, zero])).collect();
+    let last = |cells: i64| {
+        let mut all = vec![1; axes.len().saturating_sub(1)];
+        all.push(cells);
+        all
+    };
+    let schedule = Schedule {
+        strategy: "relayout".to_owned(),
+        tile: last(threads),
+        per_thread: last(1),
+        steps: 0,
+        region: Region::default(),
+    };
+    let block = [i32::try_from(threads).unwrap_or(i32::MAX), 1, 1];
+    let mut attributes = tiled::axes_attributes(&outer, &axes, block, &schedule);
+    attributes.push(tiled::block_points_attribute(&outer, threads));
+    attributes.push(("sym_name", attribute::string(context, &name)));
+    attributes.push(("gpu.kernel", Attribute::unit(context)));
+    let shared = shared_type(&outer, &[threads, row(record)], record.element()?)?;
+    let bindings = bindings(subject, record, transform);
+    let signature = Signature::of_bindings(&outer, program, bindings)?;
+    let (_, entry) = function::declare(&outer, &signature, attributes, &[shared.into()])?;
+    let body = Body { builder: outer.at(entry), record, threads, transform };
+    body.build(subject, &signature, &mlir::arguments(entry))?;
+    Ok(name)
+}
+
+/// A name that PTX allows, and that is free.
+fn kernel_name(subject: &Subject, record: &Record, transform: Transform) -> String {
+    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+    let field: String = record.name.chars().map(letter).collect();
+    let verb = match transform {
+        Transform::Pack => "pack",
+        Transform::Unpack => "unpack",
+    };
+    stencil::unused_name(subject.module, &format!("{verb}_{field}"))
+}
+
+/// The array of structs, the buffer of each number, and the sizes.
+fn bindings<'c>(
+    subject: &Subject<'c, '_>,
+    record: &Record<'c, '_>,
+    transform: Transform,
+) -> Vec<Binding<'c>> {
+    let numbers = record.numbers.iter().map(|field| field.name);
+    let mut all: Vec<Binding> = match transform {
+        Transform::Pack => std::iter::once(Binding::Read(record.name))
+            .chain(numbers.map(Binding::ReadWrite))
+            .collect(),
+        Transform::Unpack => std::iter::once(Binding::ReadWrite(record.name))
+            .chain(numbers.map(Binding::Read))
+            .collect(),
+    };
+    all.extend(subject.program.params.iter().map(|name| Binding::Param(name)));
+    all
+}
+
+/// The body of a kernel.
+struct Body<'c, 'p> {
+    builder: Builder<'c>,
+    record: &'p Record<'c, 'p>,
+    threads: i64,
+    transform: Transform,
+}
+
+/// The values that both halves of a body use.
+struct Cells<'c> {
+    /// The array of structs.
+    structs: Val<'c>,
+    /// The buffer of each number.
+    numbers: Vec<Val<'c>>,
+    /// Shared memory: a row for each cell of the block.
+    shared: Val<'c>,
+    thread: Val<'c>,
+    /// The first cell of the block.
+    first: Val<'c>,
+    /// The cells of the block.
+    count: Val<'c>,
+}
+
+impl<'c> Body<'c, '_> {
+    fn build(
+        &self,
+        subject: &Subject<'c, '_>,
+        signature: &Signature<'c>,
+        values: &[Val<'c>],
+    ) -> Result<(), Error> {
+        let builder = &self.builder;
+        let fault = || Error::internal("a transform without its arguments");
+        let (bound, shared) =
+            values.split_at_checked(signature.bindings.len()).ok_or_else(fault)?;
+        let [structs, numbers @ ..] = bound else { return Err(fault()) };
+        let (numbers, params) =
+            numbers.split_at_checked(self.record.numbers.len()).ok_or_else(fault)?;
+        let grid = subject.program.grid_of(self.record.name)?;
+        let mut cells = builder.index(1)?;
+        for extent in extents(builder.context, grid.lower, grid.upper)? {
+            let extent = builder.affine(extent, &[], params)?;
+            cells = builder.binary("arith.muli", cells, extent)?;
+        }
+        let block = builder.multiply_constant(block_id(builder)?, self.threads)?;
+        let rest = builder.binary("arith.subi", cells, block)?;
+        let found = Cells {
+            structs: view(builder, *structs, builder.multiply_constant(cells, self.count())?)?,
+            numbers: numbers
+                .iter()
+                .map(|buffer| view(builder, *buffer, cells))
+                .collect::<Result<_, _>>()?,
+            shared: *shared.first().ok_or_else(fault)?,
+            thread: thread_id(builder)?,
+            first: block,
+            count: builder.binary("arith.minsi", rest, builder.index(self.threads)?)?,
+        };
+        let barrier = || builder.op("gpu.barrier", &[], &[], &[]).map(drop);
+        match self.transform {
+            Transform::Pack => {
+                self.structs(&found)?;
+                barrier()?;
+                self.numbers(&found)?;
+            }
+            Transform::Unpack => {
+                self.numbers(&found)?;
+                barrier()?;
+                self.structs(&found)?;
+            }
+        }
+        builder.op("gpu.return", &[], &[], &[]).map(drop)
+    }
+
+    /// Numbers of a cell.
+    fn count(&self) -> i64 {
+        i64::try_from(self.record.numbers.len()).unwrap_or(i64::MAX)
+    }
+
+    /// Moves the block's part of the array of structs from or to shared memory, a number a thread
+    /// at a time.
+    fn structs(&self, cells: &Cells<'c>) -> Result<(), Error> {
+        let builder = &self.builder;
+        let numbers = builder.index(self.count())?;
+        let first = builder.binary("arith.muli", cells.first, numbers)?;
+        let end = builder.binary("arith.muli", cells.count, numbers)?;
+        let bounds = (cells.thread, end, builder.index(self.threads)?);
+        builder.repeat(bounds, |builder, at| {
+            let row = builder.binary("arith.divui", at, numbers)?;
+            let number = builder.binary("arith.remui", at, numbers)?;
+            let place = builder.add(first, at)?;
+            let (outside, inside) = ((cells.structs, [place]), (cells.shared, [row, number]));
+            match self.transform {
+                Transform::Pack => {
+                    let value = builder.load(outside.0, &outside.1)?;
+                    builder.store(value, inside.0, &inside.1)
+                }
+                Transform::Unpack => {
+                    let value = builder.load(inside.0, &inside.1)?;
+                    builder.store(value, outside.0, &outside.1)
+                }
+            }
+        })
+    }
+
+    /// Moves the numbers of the thread's own cell between shared memory and their buffers.
+    fn numbers(&self, cells: &Cells<'c>) -> Result<(), Error> {
+        let builder = &self.builder;
+        let own = builder.compare(Compare::Lt, cells.thread, cells.count)?;
+        builder.when(own, |builder| {
+            let place = builder.add(cells.first, cells.thread)?;
+            for (number, buffer) in (0..).zip(&cells.numbers) {
+                let inside = [cells.thread, builder.index(number)?];
+                match self.transform {
+                    Transform::Pack => {
+                        let value = builder.load(cells.shared, &inside)?;
+                        builder.store(value, *buffer, &[place])?;
+                    }
+                    Transform::Unpack => {
+                        let value = builder.load(*buffer, &[place])?;
+                        builder.store(value, cells.shared, &inside)?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! Fields of vecs and structs that a run is given as arrays of structs: kernels that use them as
+//! they are access few bytes of each sector that they touch, and kernels behind the transform most.
+//! Results are the same, bit for bit.
+
+use serde_json::Value;
+use stencil_test_suite::Scratch;
+
+/// A program with its sizes.
+const PROGRAMS: [(&str, &[&str]); 2] = [
+    ("d2q9", &["--size", "N=34", "--size", "M=256"]),
+    ("d3q19", &["--size", "N=5", "--size", "M=6", "--size", "L=256"]),
+];
+
+/// The result of a run on the simulator, and its counters by kernel.
+fn run(program: &str, sizes: &[&str], layout: &str) -> (Vec<u8>, Vec<Value>) {
+    let scratch = Scratch::new();
+    scratch.copy(&format!("programs/{program}.stencil"));
+    let file = format!("{program}.stencil");
+    let run = ["run", &file, "--target", "sim", "--steps", "3", "--in", "F=random:1", "--check"];
+    let written = ["--out", "F=f.npy", "--report-json", "counters.json", "--layout", layout];
+    let outcome = scratch.run("stencilc", &[&run, sizes, written.as_slice()].concat());
+    assert_eq!(outcome.code, Some(0), "{program} {layout}\n{}", outcome.stderr);
+    let report: Value = serde_json::from_str(&scratch.read("counters.json")).unwrap();
+    (
+        std::fs::read(scratch.path().join("f.npy")).unwrap(),
+        report["kernels"].as_array().unwrap().clone(),
+    )
+}
+
+/// The part of the sectors that accesses to global memory touch, which they would touch if their
+/// bytes lay side by side.
+fn efficiency(kernel: &Value) -> f64 {
+    let count = |what: &str| {
+        let of = |way: &str| kernel["total"][way][what].as_f64().unwrap();
+        of("global_read") + of("global_write")
+    };
+    count("ideal") / count("moved")
+}
+
+#[test]
+fn arrays_of_structs_are_coalesced_behind_the_transform() {
+    for (program, sizes) in PROGRAMS {
+        let (fields, _) = run(program, sizes, "soa");
+        let (direct, [kernel]) = with_kernels(run(program, sizes, "aos-direct"));
+        assert!(efficiency(&kernel) < 0.3, "{program}: {}", efficiency(&kernel));
+        assert!(fields == direct, "{program}");
+        let (relaid, kernels) = with_kernels::<3>(run(program, sizes, "aos"));
+        for kernel in &kernels {
+            let name = kernel["name"].as_str().unwrap();
+            assert!(efficiency(kernel) > 0.9, "{program} {name}: {}", efficiency(kernel));
+        }
+        assert_eq!(kernels[1]["name"], "pack_F");
+        assert_eq!(kernels[2]["name"], "unpack_F");
+        assert_eq!(kernels[1]["launches"], 1);
+        assert!(fields == relaid, "{program}");
+        // The transform reads and writes each number once.
+        let moved = |kernel: &Value| kernel["total"]["global_read"]["bytes"].as_u64().unwrap();
+        assert_eq!(moved(&kernels[1]), moved(&kernels[2]));
+        assert_eq!(moved(&kernels[1]), (fields.len() - 128) as u64, "{program}");
+    }
+}
+
+fn with_kernels<const COUNT: usize>(
+    (result, kernels): (Vec<u8>, Vec<Value>),
+) -> (Vec<u8>, [Value; COUNT]) {
+    (result, kernels.try_into().unwrap())
+}
+
+#[test]
+fn all_strategies_take_arrays_of_structs() {
+    for strategy in ["naive", "block", "stream", "plane"] {
+        for layout in ["aos-direct", "aos-relaid"] {
+            let scratch = Scratch::new();
+            scratch.copy("programs/d2q9.stencil");
+            let words = [
+                "run",
+                "d2q9.stencil",
+                "--target",
+                "sim",
+                "--steps",
+                "3",
+                "--in",
+                "F=random:2",
+                "--size",
+                "N=40",
+                "--size",
+                "M=70",
+                "--check",
+                "--strategy",
+                strategy,
+                "--layout",
+                layout,
+            ];
+            let outcome = scratch.run("stencilc", &words);
+            assert_eq!(outcome.code, Some(0), "{strategy} {layout}\n{}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
+fn buffers_that_are_handed_on_are_relaid() {
+    let scratch = Scratch::new();
+    let program = "param N\nstruct Wave { before : f32, now : f32 }\ngrid G = [0..N-1]\n\
+                   field W : Wave on G\nfn wave -> W [1..N-2] = Wave { before: W[0].now,\n\
+                   now: 1.5*W[0].now - W[0].before + 0.25*(W[-1].now + W[1].now) }\nsteps 7";
+    scratch.write("wave.stencil", program);
+    let run = ["run", "wave.stencil", "--target", "sim", "--in", "W=random:3", "--size", "N=1000"];
+    let outcome =
+        scratch.run("stencilc", &[&run, ["--check", "--layout", "aos"].as_slice()].concat());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+}
+
+#[test]
+fn processors_and_affine_loops_have_no_layout() {
+    let scratch = Scratch::new();
+    scratch.copy("programs/d2q9.stencil");
+    scratch.copy("nests/mv.mlir");
+    for (words, text) in [
+        (["d2q9.stencil", "--arch=x86-64-v3"], "the option layout is for GPUs"),
+        (["mv.mlir", "--emit=gpu"], "the option layout is for stencil programs"),
+    ] {
+        let outcome = scratch.run("stencilc", &[words.as_slice(), &["--layout=aos"]].concat());
+        assert_eq!(outcome.code, Some(1), "{words:?}");
+        assert!(outcome.stderr.contains(text), "{}", outcome.stderr);
+    }
+}
