@@ -223,7 +223,8 @@ impl Places<'_> {
             };
             let _ = std::fs::remove_file(&log);
             run.env("LD_LIBRARY_PATH", &self.work).env("FAKE_CUDA_LOG", &log);
-            capture(run.arg(runtime.join("data/smear.plan.json")))?;
+            run.arg(runtime.join("data/smear.plan.json"));
+            capture(run.arg(runtime.join("data/smear_records.plan.json")))?;
             let calls = std::fs::read_to_string(&log).context("the driver was not called")?;
             ensure!(!calls.contains("FAULT"), "the driver found a fault: {}", log.display());
         }

@@ -413,6 +413,19 @@ stencil_status stencil_run_bind_device(stencil_run run,
                                        uint64_t address);
 
 /**
+ * As stencil_run_bind_device, with the bytes from a cell to the next one of each dimension. Such
+ * fields make up an array of structs: all numbers of its cells are bound, and the program is
+ * compiled with the layout aos. stencil_run_execute refuses others.
+ */
+stencil_status stencil_run_bind_device_strides(stencil_run run,
+                                               const char *field,
+                                               int32_t type_,
+                                               uint32_t rank,
+                                               const int64_t *shape,
+                                               const int64_t *strides,
+                                               uint64_t address);
+
+/**
  * The shape that a field has with the sizes and fields that are set: `shape` gets its extents, of
  * which there are `rank`. Scalars need not be set.
  */

@@ -1,8 +1,9 @@
 /* Runs a plan on a CUDA device by the C interface: memory of the host with and without strides,
- * memory of the device, a stream of this program, and two threads. Made for the driver of the
- * runtime's own tests; a device gives the same bits.
+ * memory of the device, an array of structs there, a stream of this program, and two threads. Made
+ * for the driver of the runtime's own tests; a device gives the same bits.
  *
- *   device PLAN          the plan smear.plan.json of the runtime's tests */
+ *   device PLAN RECORDS  the plans smear.plan.json and smear_records.plan.json of the runtime's
+ *                        tests */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ enum { N = 700, F32 = STENCIL_ELEMENT_F32 };
     } while (0)
 
 static const int64_t shape[] = {N};
-static stencil_program program;
+static stencil_program program, records;
 
 static void fill(float *a) {
     for (int i = 0; i < N; i++) a[i] = (float)(i * 7919 % 1000) / 1000.0f;
@@ -121,6 +122,39 @@ static void on_device(int steps, int own_stream, void *context) {
     CHECK(cuMemFree_v2(address) == 0 && cuStreamDestroy_v2(stream) == 0);
 }
 
+/* The kernel sees the numbers of all cells in a row. */
+static void as_structs(int steps, void *context) {
+    float a[N], wanted[N];
+    const int64_t cells[] = {N / 2}, bytes[] = {8}, apart[] = {16};
+    uint64_t address;
+    stencil_run run;
+    fill(a);
+    reference(wanted, steps);
+    CHECK(cuCtxSetCurrent(context) == 0);
+    CHECK(cuMemAlloc_v2(&address, 2 * sizeof a) == 0);
+    CHECK(cuMemcpyHtoDAsync_v2(address, a, sizeof a, NULL) == 0);
+    CHECK(stencil_run_new(records, &run) == 0 && stencil_run_steps(run, steps) == 0);
+    CHECK(stencil_run_size(run, "N", N) == 0);
+    CHECK(stencil_run_bind_device_strides(run, "P.x", F32, 1, cells, bytes, address) == 0);
+    CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 1, cells, apart, address + 4) == 0);
+    CHECK(stencil_run_execute(run) == STENCIL_STATUS_ARGUMENT);
+    CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 1, cells, bytes, address + 4) == 0);
+    done(run, (uint64_t)steps % 2);
+    CHECK(cuCtxSetCurrent(context) == 0);
+    CHECK(cuMemcpyDtoHAsync_v2(a, address, sizeof a, NULL) == 0);
+    CHECK(memcmp(a, wanted, sizeof a) == 0);
+    CHECK(cuMemFree_v2(address) == 0);
+}
+
+/* A field that is no part of an array of structs has no strides on a device. */
+static void no_structs(void) {
+    const int64_t strides[] = {8};
+    stencil_run run = new_run(1);
+    CHECK(stencil_run_bind_device_strides(run, "A", F32, 1, shape, strides, 1 << 20) == 0);
+    CHECK(stencil_run_execute(run) == STENCIL_STATUS_ARGUMENT);
+    CHECK(stencil_run_free(run) == 0);
+}
+
 static void *thread(void *argument) {
     for (int i = 0; i < 20; i++) on_host(i % 5 + *(int *)argument);
     return NULL;
@@ -134,7 +168,8 @@ int main(int count, char **arguments) {
     size_t length;
     stencil_field field;
     stencil_program twice = 0, again;
-    CHECK(count == 2 && stencil_load_file(arguments[1], &program) == 0);
+    CHECK(count == 3 && stencil_load_file(arguments[1], &program) == 0);
+    CHECK(stencil_load_file(arguments[2], &records) == 0);
     CHECK(stencil_program_field(program, 0, &field, name, sizeof name, &length) == 0);
     CHECK(strcmp(name, "A") == 0 && length == 1 && field.element == F32 && field.rank == 1);
     CHECK(stencil_program_field(program, 9, &field, NULL, 0, NULL) == STENCIL_STATUS_ARGUMENT);
@@ -145,14 +180,16 @@ int main(int count, char **arguments) {
         with_strides(steps);
         on_device(steps, 0, context);
         on_device(steps, 1, context);
+        as_structs(steps, context);
     }
+    no_structs();
     for (int i = 0; i < 2; i++) CHECK(pthread_create(&threads[i], NULL, thread, &more[i]) == 0);
     for (int i = 0; i < 2; i++) CHECK(pthread_join(threads[i], NULL) == 0);
     stencil_run run = new_run(1);
     CHECK(stencil_run_execute(run) != 0); /* No size, and no field. */
     CHECK(stencil_run_device(run, 99) == 0);
     again = program;
-    CHECK(stencil_program_free(program) == 0);
+    CHECK(stencil_program_free(program) == 0 && stencil_program_free(records) == 0);
     CHECK(stencil_program_free(again) == STENCIL_STATUS_HANDLE);
     CHECK(stencil_run_new(again, &run) == STENCIL_STATUS_HANDLE);
     CHECK(stencil_run_free(run) == 0 && stencil_run_free(run) == STENCIL_STATUS_HANDLE);

@@ -367,12 +367,6 @@ impl Fields<'_> {
         run.request.shapes.clear();
         run.request.sizes.retain(|name, _| self.plan.params.contains(name));
         for (field, cells) in self.cells() {
-            if cells.place != Place::Host && !cells.is_dense() {
-                return Err(HostError::Argument(format!(
-                    "field `{}` lies on a device with strides; give a copy that is contiguous",
-                    field.name
-                )));
-            }
             let shape: Vec<i64> = cells.shape.iter().map(|extent| *extent as i64).collect();
             let given = memory::given(cells);
             let binding = Binding::new(self.plan, &field.name, field.element, &shape, given)?;

@@ -23,7 +23,7 @@ pub fn given(cells: &Cells) -> Given {
             host_memory(cells.address as usize, Some(cells.strides.clone()), cells.writable)
         },
         // SAFETY: as above; the work is put into the stream in which the array is used.
-        Place::Cuda(_) => unsafe { device_memory(cells.address) },
+        Place::Cuda(_) => unsafe { device_memory(cells.address, Some(cells.strides.clone())) },
     }
 }
 

@@ -28,8 +28,13 @@ pub(super) enum Memory {
         /// Whether it may be written.
         writable: bool,
     },
-    /// Memory of a device from its first cell; the others follow as in an array.
-    Device { address: u64 },
+    /// Memory of a device.
+    Device {
+        /// That of the first cell.
+        address: u64,
+        /// Bytes from a cell to the next one of each dimension.
+        strides: Vec<isize>,
+    },
 }
 
 /// Memory as the caller describes it. It is made in `raw.rs`, by functions with a promise.
@@ -39,7 +44,7 @@ pub struct Given(pub(super) Place);
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     Host { address: usize, strides: Option<Vec<i64>>, writable: bool },
-    Device { address: u64 },
+    Device { address: u64, strides: Option<Vec<i64>> },
 }
 
 impl Binding {
@@ -79,18 +84,20 @@ impl Binding {
             let shape = shape_text(&shape);
             return Err(wrong(format!("{shape} cells do not fit in memory addresses")));
         }
+        let strides = |strides: Option<Vec<i64>>| match strides {
+            None => Ok(row_major(element, &shape)),
+            Some(strides) if strides.len() != shape.len() => {
+                let (own, found) = (shape.len(), strides.len());
+                Err(wrong(format!("it has {own} dimensions, the strides {found}")))
+            }
+            Some(strides) => Ok(strides.iter().map(|n| *n as isize).collect()),
+        };
         let memory = match given.0 {
-            Place::Device { address } => Memory::Device { address },
-            Place::Host { address, strides, writable } => {
-                let strides = match strides {
-                    None => row_major(element, &shape),
-                    Some(strides) if strides.len() != shape.len() => {
-                        let (own, found) = (shape.len(), strides.len());
-                        return Err(wrong(format!("it has {own} dimensions, the strides {found}")));
-                    }
-                    Some(strides) => strides.iter().map(|n| *n as isize).collect(),
-                };
-                Memory::Host { address, strides, writable }
+            Place::Device { address, strides: own } => {
+                Memory::Device { address, strides: strides(own)? }
+            }
+            Place::Host { address, strides: own, writable } => {
+                Memory::Host { address, strides: strides(own)?, writable }
             }
         };
         let binding = Self { element, shape, memory };
@@ -100,10 +107,13 @@ impl Binding {
 
     fn check(&self, role: Role) -> Result<(), String> {
         let (address, strides, writable) = match &self.memory {
-            Memory::Device { address: 0 } if self.bytes() > 0 => {
+            Memory::Device { address: 0, .. } if self.bytes() > 0 => {
                 return Err("the address is 0".to_owned());
             }
-            Memory::Device { .. } => return Ok(()),
+            Memory::Device { address, strides } => {
+                let address = usize::try_from(*address).map_err(|error| error.to_string())?;
+                (address, strides, true)
+            }
             Memory::Host { address, strides, writable } => (*address, strides, *writable),
         };
         if role == Role::State && !writable {
@@ -179,7 +189,7 @@ impl Binding {
     fn extent_in_memory(&self) -> Option<(u64, Vec<(usize, usize)>)> {
         let (address, strides) = match &self.memory {
             Memory::Host { address, strides, .. } => (*address as u64, strides.clone()),
-            Memory::Device { address } => (*address, row_major(self.element, &self.shape)),
+            Memory::Device { address, strides } => (*address, strides.clone()),
         };
         let (mut first, mut steps) = (address, Vec::new());
         for (extent, stride) in self.shape.iter().zip(&strides).filter(|(extent, _)| **extent > 1) {
@@ -199,7 +209,7 @@ impl Binding {
 
     /// Whether the cells lie as in an array: row-major, with nothing between them.
     pub fn is_dense(&self) -> bool {
-        let Memory::Host { strides, .. } = &self.memory else { return true };
+        let (Memory::Host { strides, .. } | Memory::Device { strides, .. }) = &self.memory;
         let dense = row_major(self.element, &self.shape);
         let of = self.shape.iter().zip(strides.iter().zip(&dense));
         of.filter(|(extent, _)| **extent > 1).all(|(_, (stride, dense))| stride == dense)

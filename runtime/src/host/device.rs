@@ -4,8 +4,8 @@
 use super::binding::{Binding, Memory};
 use super::error::HostError;
 use super::program::{self, Hooks, Ran};
-use super::raw;
 use super::run::{Copies, Done, Run, gathered};
+use super::{raw, records};
 use crate::array::{Array, Element};
 use crate::bind::{Bound, BufferId};
 use crate::cuda::{GraphSettings, Lent, Program};
@@ -96,7 +96,7 @@ fn on(
 ) -> Result<(Done, Option<Chosen>), HostError> {
     let mut copies = Copies::default();
     let lent = lent(plan, bound, &run.fields);
-    target.lend(lent.iter().map(|(_, home, memory)| (*home, *memory)).collect());
+    target.lend(lent.iter().map(|one| (one.home, one.memory)).collect());
     target.allocate(bound).map_err(execute::ExecuteError::Target)?;
     let mut copied = copied(&run.fields, &lent, target, &mut copies)?;
     let launched = {
@@ -131,19 +131,32 @@ fn on(
     Ok((Done { ran, copies }, height))
 }
 
-/// A field's name, the buffer that its memory replaces, and the memory.
-type OnLoan = (String, BufferId, Lent);
+/// Memory of the caller that takes the place of a buffer.
+struct OnLoan {
+    /// The fields whose cells lie there: one, or those of an array of structs.
+    fields: Vec<String>,
+    home: BufferId,
+    memory: Lent,
+}
 
 /// The fields whose memory takes the place of a buffer.
 fn lent(plan: &Plan, bound: &Bound, fields: &BTreeMap<String, Binding>) -> Vec<OnLoan> {
     let declared = plan.fields.iter().enumerate();
     let one = declared.filter_map(|(place, field)| {
         let binding = fields.get(&field.name).filter(|binding| binding.bytes() > 0)?;
-        let Memory::Device { address } = binding.memory else { return None };
+        let Memory::Device { address, .. } = binding.memory else { return None };
         let memory = raw::lent(address, binding.bytes());
-        Some((field.name.clone(), lendable(plan, bound, place)?, memory))
+        let home = lendable(plan, bound, place).filter(|_| binding.is_dense())?;
+        Some(OnLoan { fields: vec![field.name.clone()], home, memory })
     });
-    one.collect()
+    let record = bound.buffers.iter().enumerate().filter_map(|(place, buffer)| {
+        let address = records::address(plan, bound, place, fields)?;
+        let names = buffer.record.iter().filter_map(|field| plan.fields.get(*field));
+        let fields = names.map(|field| field.name.clone()).collect();
+        let memory = raw::lent(address, buffer.bytes());
+        Some(OnLoan { fields, home: BufferId(place), memory })
+    });
+    one.chain(record).collect()
 }
 
 /// Copies of the fields that lie neither dense on the host nor in a buffer.
@@ -158,9 +171,16 @@ fn copied(
         let array = match field.memory {
             Memory::Host { .. } if field.is_dense() => continue,
             Memory::Host { .. } => gathered(field, copies)?,
-            Memory::Device { address } => {
-                if lent.iter().any(|(on_loan, ..)| on_loan == name) {
+            Memory::Device { address, .. } => {
+                if lent.iter().any(|one| one.fields.contains(name)) {
                     continue;
+                }
+                if !field.is_dense() {
+                    return Err(HostError::Argument(format!(
+                        "field `{name}` lies on a device with strides; give a copy that is \
+                         contiguous, or all of an array of structs to a program that is compiled \
+                         with the layout aos"
+                    )));
                 }
                 let mut array = Array::zeros(field.element, &field.shape)?;
                 if field.bytes() > 0 {
@@ -196,8 +216,8 @@ impl Results<'_> {
         let current = &self.launched.current;
         let is_state =
             |name: &str| self.plan.field(name).is_some_and(|field| field.role == Role::State);
-        let homes = lent.iter().filter(|(name, ..)| is_state(name));
-        let homes: Vec<_> = homes.map(|(_, home, _)| *home).collect();
+        let homes = lent.iter().filter(|one| one.fields.iter().any(|name| is_state(name)));
+        let homes: Vec<_> = homes.map(|one| one.home).collect();
         let mut reductions = BTreeMap::new();
         for (place, field) in self.plan.fields.iter().enumerate() {
             match (field.role, fields.get_mut(&field.name)) {
@@ -235,7 +255,7 @@ impl Results<'_> {
 fn back(binding: &Binding, array: &Array, target: &Program) -> Result<(), HostError> {
     match binding.memory {
         Memory::Host { .. } => raw::scatter(binding, array.bytes()),
-        Memory::Device { address } if binding.bytes() > 0 => {
+        Memory::Device { address, .. } if binding.bytes() > 0 => {
             target.write_lent(raw::lent(address, binding.bytes()), array.bytes())?;
         }
         Memory::Device { .. } => {}

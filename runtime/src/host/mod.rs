@@ -18,6 +18,7 @@ mod error;
 mod program;
 mod queue;
 mod raw;
+mod records;
 mod run;
 
 pub use binding::{Binding, Given, MOST_DIMENSIONS};

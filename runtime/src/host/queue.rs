@@ -157,7 +157,10 @@ impl Queue {
         let (mut lent, mut states) = (Vec::new(), Vec::new());
         for (place, field) in plan.fields.iter().enumerate() {
             let Some(binding) = run.fields.get(&field.name) else { continue };
-            let Memory::Device { address } = binding.memory else { return Ok(kept) };
+            let Memory::Device { address, .. } = binding.memory else { return Ok(kept) };
+            if !binding.is_dense() {
+                return Ok(kept);
+            }
             let home = lendable(plan, &kept.bound, place).filter(|_| binding.bytes() > 0);
             let Some(home) = home else { return Ok(kept) };
             lent.push((home, raw::lent(address, binding.bytes())));

@@ -18,12 +18,14 @@ pub unsafe fn host_memory(address: usize, strides: Option<Vec<i64>>, writable: b
     Given(Place::Host { address, strides, writable })
 }
 
-/// Memory of the run's device, row-major without padding.
+/// Memory of the run's device. `address` is that of the cell of index 0 in each dimension; strides
+/// are in bytes, the slowest dimension first. Without them the cells lie row-major without padding.
 ///
 /// # Safety
-/// While a run uses the memory, it stays allocated, and other streams leave it alone.
-pub unsafe fn device_memory(address: u64) -> Given {
-    Given(Place::Device { address })
+/// While a run uses the memory, it has a cell at each index of the shape that it is bound with, it
+/// stays allocated, and other streams leave it alone.
+pub unsafe fn device_memory(address: u64, strides: Option<Vec<i64>>) -> Given {
+    Given(Place::Device { address, strides })
 }
 
 /// The cells of a field that lie as an array does; none where they do not.

@@ -48,6 +48,7 @@ fn plans_by_hand_fit_the_schema() {
     for plan in [
         "runtime/tests/data/heat.plan.json",
         "runtime/tests/data/smear.plan.json",
+        "runtime/tests/data/smear_records.plan.json",
         "runtime/tests/data/smear_shared.plan.json",
         "driver/simulator/tests/data/wave.plan.json",
     ] {

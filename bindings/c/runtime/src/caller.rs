@@ -151,10 +151,10 @@ pub fn host(address: usize, strides: Option<Vec<i64>>, writable: bool) -> Given 
     unsafe { host_memory(address, strides, writable) }
 }
 
-/// Memory of the run's device.
-pub fn device(address: u64) -> Given {
+/// Memory of the run's device, from its cell of index 0 in each dimension.
+pub fn device(address: u64, strides: Option<Vec<i64>>) -> Given {
     // SAFETY: by the contract the caller keeps the memory during the run, and leaves it alone.
-    unsafe { device_memory(address) }
+    unsafe { device_memory(address, strides) }
 }
 
 /// A stream; none where it is null.

@@ -102,7 +102,26 @@ pub extern "C" fn stencil_run_bind_device(
     shape: *const i64,
     address: u64,
 ) -> Status {
-    guarded(|| Described { run, field, type_, rank, shape }.bind(caller::device(address)))
+    guarded(|| Described { run, field, type_, rank, shape }.bind(caller::device(address, None)))
+}
+
+/// As stencil_run_bind_device, with the bytes from a cell to the next one of each dimension. Such
+/// fields make up an array of structs: all numbers of its cells are bound, and the program is
+/// compiled with the layout aos. stencil_run_execute refuses others.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencil_run_bind_device_strides(
+    run: RunHandle,
+    field: *const c_char,
+    type_: i32,
+    rank: u32,
+    shape: *const i64,
+    strides: *const i64,
+    address: u64,
+) -> Status {
+    guarded(|| {
+        let memory = Described { run, field, type_, rank, shape };
+        memory.bind(caller::device(address, strides_of(strides, rank)?))
+    })
 }
 
 /// The shape that a field has with the sizes and fields that are set: `shape` gets its extents, of

@@ -1,0 +1,44 @@
+//! Memory of a device that holds an array of structs: it takes the place of a buffer of records.
+
+use super::binding::{Binding, Memory};
+use crate::bind::{Bound, Buffer};
+use crate::layout::Placement;
+use crate::plan::Plan;
+use std::collections::BTreeMap;
+
+/// The array of structs that fields make up with their strides: its address. None where their
+/// numbers do not lie side by side in the order of the buffer.
+pub(super) fn address(
+    plan: &Plan,
+    bound: &Bound,
+    place: usize,
+    fields: &BTreeMap<String, Binding>,
+) -> Option<u64> {
+    let buffer = bound.buffers.get(place)?;
+    let Placement::Records { numbers } = buffer.placement else { return None };
+    let mut found = None;
+    for (number, field) in buffer.record.iter().enumerate() {
+        let binding = fields.get(&plan.fields.get(*field)?.name)?;
+        let held = bound.values.get(*field)?.first()?;
+        let Memory::Device { address, strides } = &binding.memory else { return None };
+        let first = address.checked_sub((number * buffer.element.size()) as u64)?;
+        let fits = *found.get_or_insert(first) == first
+            && held.buffer == place
+            && binding.shape == buffer.shape
+            && strides_fit(buffer, numbers, strides);
+        if !fits {
+            return None;
+        }
+    }
+    found.filter(|_| buffer.cells > 0)
+}
+
+/// Whether cells with these strides are those of the buffer's records.
+fn strides_fit(buffer: &Buffer, numbers: usize, strides: &[isize]) -> bool {
+    let mut stride = numbers * buffer.element.size();
+    buffer.shape.iter().zip(strides).rev().all(|(extent, own)| {
+        let fits = *extent < 2 || usize::try_from(*own) == Ok(stride);
+        stride *= extent;
+        fits
+    })
+}
