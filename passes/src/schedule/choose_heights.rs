@@ -86,10 +86,7 @@ impl Pass for ChooseHeights {
         let heights = with_digits(&self.heights)?;
         let chosen = {
             let program = Program::read(module)?;
-            if !program.reduces.is_empty() || program.until.is_some() {
-                let message = "a program with reductions has one pyramid height; leave heights out";
-                return Err(Error::declined(Decline::Height, message));
-            }
+            one_height(&program)?;
             let subject = Subject::of(module, &program)?;
             let mut found = BTreeMap::new();
             let mut declined = None;
@@ -123,6 +120,23 @@ impl Pass for ChooseHeights {
         tiled::set_heights(context, module, &chosen);
         Ok(())
     }
+}
+
+/// Declines programs that have one height.
+fn one_height(program: &Program) -> Result<(), Error> {
+    let refuse = |who: &str| {
+        let message = format!("{who} has one pyramid height; leave heights out");
+        Err(Error::declined(Decline::Height, message))
+    };
+    if !program.reduces.is_empty() || program.until.is_some() {
+        return refuse("a program with reductions");
+    }
+    for apply in &program.applies {
+        if !program.dependences(&apply.pieces)?.is_empty() {
+            return refuse("a program that reads values of its own sweep");
+        }
+    }
+    Ok(())
 }
 
 /// A candidate for a height.

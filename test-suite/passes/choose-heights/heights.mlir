@@ -3,6 +3,8 @@
 // RUN: stencil-opt %t --pass-pipeline='choose-heights{heights=3 strategy=block},tile-overlapped' | FileCheck %s --check-prefix=TILED
 // RUN: not stencil-opt %t --pass-pipeline='choose-heights{heights=2 pyramid-height=2}' -o %t.out 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not stencil-opt %t --pass-pipeline='choose-heights' -o %t.out 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: stencilc %programs/gauss-seidel3d.stencil --emit=stencil -o %t
+// RUN: not stencil-opt %t --pass-pipeline='choose-heights{heights=2}' -o %t.out 2>&1 | FileCheck %s --check-prefix=SWEEP
 
 // The steps that 3 leaves over need the heights 2 and 1.
 // CHOSEN-DAG: tiled.steps = 1 : i64
@@ -13,3 +15,4 @@
 // TILED: "tiled.repeat"() {{.*}}tiled.halo = array<i64: 1, 1>, tiled.height =
 // BOTH: error: {{.*}}pyramid-height
 // NONE: error: a plan has 1 to 24 pyramid heights with the powers of two below them; 0 are asked for
+// SWEEP: error: declined [height]: a program that reads values of its own sweep has one pyramid height; leave heights out

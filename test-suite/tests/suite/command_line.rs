@@ -349,3 +349,30 @@ fn a_crash_of_upstreams_is_told() {
         assert_eq!(outcome.new_files, [""; 0]);
     }
 }
+
+/// One wrong bit in libdevice: LLVM refuses the file, crashes with the sentence for that, or does
+/// not look at the bit.
+#[test]
+fn a_damaged_libdevice_is_told() {
+    let library = stencil_compiler::toolchain::libdevice().expect("libdevice is installed");
+    let bytes = std::fs::read(library).unwrap();
+    let scratch = Scratch::new();
+    scratch.write(
+        "sine.stencil",
+        "param N\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A [0..N-1] = sin(A[0])\nsteps 1\n",
+    );
+    let mut refused = 0;
+    for place in 1..16 {
+        let mut damaged = bytes.clone();
+        damaged[place * bytes.len() / 16] ^= 1 << (place % 8);
+        scratch.write("damaged.bc", damaged);
+        let options = ["sine.stencil", "--libdevice", "damaged.bc", "-o", "out.ptx"];
+        let outcome = scratch.run("stencilc", &options);
+        assert!(matches!(outcome.code, Some(0 | 1)), "{place}: {}", outcome.stderr);
+        if outcome.code == Some(1) {
+            refused += 1;
+            assert!(outcome.stderr.contains("damaged.bc"), "{place}: {}", outcome.stderr);
+        }
+    }
+    assert!(refused > 0);
+}
