@@ -360,7 +360,8 @@ impl Executable {
             temps,
         };
         let ran = execute::run(&self.plan, bound, inputs, target, &mut hooks);
-        let ran = ran.map_err(|error| Failure::of_run(&error, control.is_cancelled()))?;
+        let failure = if self.nest { Failure::of_nest } else { Failure::of_run };
+        let ran = ran.map_err(|error| failure(&error, control.is_cancelled()))?;
         let execute::Outcome { outputs, launched } = ran;
         let execute::Launched { count: launches, elapsed, steps, iterations, .. } = launched;
         let until = self.plan.nodes().into_iter().find_map(|node| match node {

@@ -7,6 +7,7 @@ use stencil_frontend::oracle::OracleError;
 use stencil_frontend::source::{Source, Span};
 use stencil_runtime::execute::ExecuteError;
 use stencil_runtime::message::shortened;
+use stencil_simulator::error::Problem;
 use stencil_simulator::{is_without_memory, simulation_error};
 
 /// Whose fault a failure is.
@@ -103,6 +104,17 @@ impl Failure {
             (None, _) if error.lacks_memory() || is_without_memory(error) => Self::memory(error),
             (None, ExecuteError::Stuck(_)) => Self::of(Class::Internal, error),
             (None, _) => Self::user(error),
+        }
+    }
+
+    /// The same of a function of affine loops. A division by zero is its author's fault, and so is
+    /// a loop whose iterations are said to be parallel and touch one cell.
+    pub(crate) fn of_nest(error: &ExecuteError, cancelled: bool) -> Self {
+        match simulation_error(error) {
+            Some(fault) if matches!(fault.problem, Problem::DivisionByZero | Problem::Race) => {
+                Self::user(fault)
+            }
+            _ => Self::of_run(error, cancelled),
         }
     }
 

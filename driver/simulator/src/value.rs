@@ -260,7 +260,8 @@ fn floor_div(x: i64, y: i64) -> i64 {
 }
 
 fn ceil_div(x: i64, y: i64) -> i64 {
-    floor_div(x.wrapping_neg(), y).wrapping_neg()
+    let rounded_down = x.wrapping_rem(y) != 0 && (x < 0) == (y < 0);
+    x.wrapping_div(y).wrapping_add(i64::from(rounded_down))
 }
 
 /// The remainder of [`floor_div`].

@@ -378,3 +378,21 @@ fn a_damaged_libdevice_is_told() {
     }
     assert!(refused > 0);
 }
+
+/// The simulator finds what the author of a nest got wrong; the compiler has no fault.
+#[test]
+fn a_division_by_zero_of_a_nest_is_its_authors() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "divide.mlir",
+        "func.func @f(%a: memref<4xi8> {stencil.name = \"a\"}, %s: i8 {stencil.name = \"s\"}) {\n\
+         affine.for %i = 0 to 4 {\n%v = affine.load %a[%i] : memref<4xi8>\n\
+         %r = arith.divsi %v, %s : i8\naffine.store %r, %a[%i] : memref<4xi8>\n}\nreturn\n}\n",
+    );
+    for target in ["reference", "sim"] {
+        let options = ["run", "divide.mlir", "--target", target, "--set", "s=0", "--in", "a=zeros"];
+        let outcome = scratch.run("stencilc", &options);
+        assert_eq!(outcome.code, Some(1), "{target}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("division by zero"), "{target}: {}", outcome.stderr);
+    }
+}

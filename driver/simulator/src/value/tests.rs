@@ -17,6 +17,11 @@ fn integers_wrap_in_their_own_width() {
     assert_eq!(two(Binary::DivU, Kind::I32, -1_i64 as u64, 2), 0x7fff_ffff);
     assert_eq!(two(Binary::FloorDiv, Kind::Index64, -7_i64 as u64, 2) as i64, -4);
     assert_eq!(two(Binary::CeilDiv, Kind::Index64, 7, 2), 4);
+    // The least integer has no opposite.
+    let least = i64::MIN as u64;
+    let third = 3_074_457_345_618_258_603;
+    assert_eq!(two(Binary::CeilDiv, Kind::Index64, least, -3_i64 as u64), third);
+    assert_eq!(two(Binary::CeilDiv, Kind::Index64, least, 2) as i64, -(1 << 62));
     assert_eq!(two(Binary::Mod, Kind::Index64, -1_i64 as u64, 8), 7);
     assert_eq!(two(Binary::DivS, Kind::I32, 5, 0), 0);
 }
