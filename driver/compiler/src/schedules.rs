@@ -7,7 +7,7 @@ use crate::session::{Options, Session};
 use crate::stages::{self, text};
 use stencil_dialects::tiled::{Choice, NestTile};
 use stencil_frontend::source::Source;
-use stencil_passes::pipeline::Config;
+use stencil_passes::pipeline::{Config, RecordLayout};
 use stencil_passes::schedule::predict::Candidate;
 use stencil_runtime::plan::Settings;
 use stencil_runtime::tune::{self, Schedules};
@@ -35,7 +35,11 @@ impl Session {
         // Two compilers of a version may differ while it is worked on.
         let compiler = concat!(env!("CARGO_PKG_VERSION"), " ", env!("STENCILC_TEXT"));
         let arch = self.options.target()?.arch;
-        Ok(tune::fingerprint(&format!("{compiler} {arch}"), &module))
+        let mut made = format!("{compiler} {arch}");
+        if self.options.config.layout != RecordLayout::Soa {
+            made += &format!(" {:?}", self.options.config.layout);
+        }
+        Ok(tune::fingerprint(&made, &module))
     }
 
     /// The same session with the schedule that was measured to be fastest for a source, where one

@@ -170,10 +170,15 @@ impl CoalesceRelayout {
     }
 }
 
-/// Bytes by both ways, counted in the first `tiled.repeat`, which does most steps.
+/// The bytes that either way moves, counted in the first `tiled.repeat` that takes steps: it does
+/// most of them.
 fn traffic(record: &Record, launches: &[Launch], repeats: &[Repeat]) -> Relayout {
-    let names = repeats.first().map(|repeat| repeat.kernels.as_slice()).unwrap_or_default();
     let named = |name: &&str| launches.iter().find(|launch| launch.name == *name);
+    let takes_steps = |repeat: &&Repeat| {
+        repeat.kernels.iter().filter_map(named).any(|launch| launch.schedule.steps > 0)
+    };
+    let main = repeats.iter().find(takes_steps);
+    let names = main.map(|repeat| repeat.kernels.as_slice()).unwrap_or_default();
     let (mut uses, mut steps) = (Vec::new(), 0);
     let count = |numbers: usize| i64::try_from(numbers).unwrap_or(i64::MAX);
     for launch in names.iter().filter_map(named) {

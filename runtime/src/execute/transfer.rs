@@ -44,6 +44,12 @@ pub fn upload<I: Input>(
         if !buffer.record.is_empty() {
             let lent = |field: &usize| named(*field).is_some_and(|one| one.bytes().is_none());
             if buffer.record.iter().all(lent) {
+                let first = buffer.record.first().and_then(|field| bound.values.get(*field));
+                let home = first.and_then(|held| held.first()).map(|held| held.buffer);
+                if let Some(home) = home.filter(|home| *home != place) {
+                    let (home, place) = (BufferId(home), BufferId(place));
+                    target.copy(home, place).map_err(ExecuteError::Target)?;
+                }
                 continue;
             }
             let image = joined(bound, buffer, &named)?;

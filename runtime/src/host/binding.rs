@@ -212,7 +212,9 @@ impl Binding {
         let (Memory::Host { strides, .. } | Memory::Device { strides, .. }) = &self.memory;
         let dense = row_major(self.element, &self.shape);
         let of = self.shape.iter().zip(strides.iter().zip(&dense));
-        of.filter(|(extent, _)| **extent > 1).all(|(_, (stride, dense))| stride == dense)
+        let fits =
+            of.filter(|(extent, _)| **extent > 1).all(|(_, (stride, dense))| stride == dense);
+        fits || self.bytes() == 0
     }
 
     /// Calls `visit` for cells that lie one after the other: bytes from the first cell in this
@@ -292,7 +294,7 @@ mod tests {
         let rows = binding(&[2, 3], &[100, 4]);
         assert_eq!(runs(&rows), [(0, 0, 12), (100, 12, 12)]);
         assert!(!rows.is_dense() && binding(&[2, 3], &[12, 4]).is_dense());
-        assert!(binding(&[1, 3], &[100, 4]).is_dense());
+        assert!(binding(&[1, 3], &[100, 4]).is_dense() && binding(&[0, 3], &[8, 8]).is_dense());
         let columns = binding(&[2, 2], &[4, -8]);
         assert_eq!(runs(&columns), [(0, 0, 4), (-8, 4, 4), (4, 8, 4), (-4, 12, 4)]);
         assert_eq!(runs(&binding(&[2, 0], &[4, 4])), []);

@@ -7,7 +7,8 @@ use crate::plan::Plan;
 use std::collections::BTreeMap;
 
 /// The array of structs that fields make up with their strides: its address. None where their
-/// numbers do not lie side by side in the order of the buffer.
+/// numbers do not lie side by side in the order of the buffer, or where the buffer has only a part
+/// of a field's value.
 pub(super) fn address(
     plan: &Plan,
     bound: &Bound,
@@ -16,14 +17,18 @@ pub(super) fn address(
 ) -> Option<u64> {
     let buffer = bound.buffers.get(place)?;
     let Placement::Records { numbers } = buffer.placement else { return None };
+    if buffer.device != 0 {
+        return None;
+    }
     let mut found = None;
     for (number, field) in buffer.record.iter().enumerate() {
         let binding = fields.get(&plan.fields.get(*field)?.name)?;
-        let held = bound.values.get(*field)?.first()?;
+        let [held] = bound.values.get(*field)?.as_slice() else { return None };
         let Memory::Device { address, strides } = &binding.memory else { return None };
         let first = address.checked_sub((number * buffer.element.size()) as u64)?;
         let fits = *found.get_or_insert(first) == first
-            && held.buffer == place
+            && (held.buffer, held.number) == (place, number)
+            && held.cells == buffer.all_cells()
             && binding.shape == buffer.shape
             && strides_fit(buffer, numbers, strides);
         if !fits {

@@ -1,9 +1,9 @@
 //! Buffers whose cells are the records of a declared field of structs or vecs.
 
-use super::{BufferDecl, BufferLayout, Part, Plan, Start};
+use super::{BufferDecl, BufferKind, BufferLayout, Part, Plan, Start};
 
-/// Checks that a buffer of records begins with all numbers of a declared field, in order, and that
-/// no other buffer does.
+/// Checks that a buffer of records begins with all numbers of a declared field, in order. Only a
+/// buffer with the layout `records` may do so.
 pub(super) fn buffer(plan: &Plan, buffer: &BufferDecl) -> Result<(), String> {
     let (BufferLayout::Records { numbers }, Start::Record(name)) = (&buffer.layout, &buffer.start)
     else {
@@ -17,6 +17,9 @@ pub(super) fn buffer(plan: &Plan, buffer: &BufferDecl) -> Result<(), String> {
             _ => Ok(()),
         };
     };
+    if buffer.kind != BufferKind::Field {
+        return Err("starts with a record, and is not of the kind `field`".to_string());
+    }
     let fields = plan.fields.iter().filter(|field| field.declared_name() == name);
     let fields: Vec<_> = fields.filter(|field| field.member.is_some()).collect();
     if fields.is_empty() || fields.len() != *numbers as usize {
@@ -105,5 +108,7 @@ pub(crate) mod tests {
         assert!(text.contains("lies in `P` as no number, of records of 2 numbers"), "{text}");
         let text = refused(|plan| plan.buffers[1].start = Start::Record("Q".to_owned()));
         assert!(text.contains("records of 2 numbers, and `Q` has 0"), "{text}");
+        let text = refused(|plan| plan.buffers[1].kind = BufferKind::Watched);
+        assert!(text.contains("is not of the kind `field`"), "{text}");
     }
 }
