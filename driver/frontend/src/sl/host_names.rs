@@ -4,6 +4,9 @@
 /// Words of C that SL itself leaves free.
 const C: [&str; 6] = ["inline", "register", "restrict", "union", "volatile", "asm"];
 
+/// Names of systems, which GNU C replaces by 1 on them.
+const GNU: [&str; 2] = ["linux", "unix"];
+
 /// Words of C++ that are none of C.
 const CPP: [&str; 58] = [
     "alignas",
@@ -114,7 +117,7 @@ const OWN: [&str; 12] = [
     "read_data",
 ];
 
-/// What has a name already, where a function can't have it.
+/// The owner of a name that a function can't have; none for a name that is free.
 pub fn owner(name: &str) -> Option<&'static str> {
     let plain = name.strip_suffix(['f', 'l']).unwrap_or(name);
     let is_library = LIBRARY.split_whitespace().any(|word| word == name)
@@ -130,6 +133,8 @@ pub fn owner(name: &str) -> Option<&'static str> {
         Some("the function that a program in C begins with")
     } else if C.contains(&name) {
         Some("a word of C")
+    } else if GNU.contains(&name) {
+        Some("a macro of GNU C")
     } else if CPP.contains(&name) {
         Some("a word of C++")
     } else if name.ends_with("_t") || is_limit(name) || is_library {
@@ -150,6 +155,7 @@ mod tests {
         for (name, found) in [
             ("main", "the function that a program in C begins with"),
             ("volatile", "a word of C"),
+            ("unix", "a macro of GNU C"),
             ("class", "a word of C++"),
             ("malloc", "a name of the C library"),
             ("sqrtf", "a name of the C library"),

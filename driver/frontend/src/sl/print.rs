@@ -1,5 +1,5 @@
-//! A file of SL as text, by its syntax tree: one key and one statement a line. Each operation that
-//! is a part of another one stands in parentheses.
+//! A file of SL as text, by its syntax tree: one key and one statement a line. An expression has no
+//! more parentheses than it needs, so that its text nests no deeper than its source.
 
 use super::tree::{Block, Declarator, Expr, ExprKind, File, Statement, StatementKind};
 use super::types;
@@ -51,14 +51,9 @@ fn statements(out: &mut String, all: &[Statement], level: usize) {
     let indent = "  ".repeat(level);
     for statement in all {
         match &statement.node {
-            StatementKind::If { condition, yes, no } => {
-                let _ = writeln!(out, "{indent}if ({}) {{", expr(condition));
-                statements(out, yes, level + 1);
-                if !no.is_empty() {
-                    let _ = writeln!(out, "{indent}}} else {{");
-                    statements(out, no, level + 1);
-                }
-                let _ = writeln!(out, "{indent}}}");
+            StatementKind::If { .. } => {
+                out.push_str(&indent);
+                conditional(out, &statement.node, level);
             }
             StatementKind::For { start, condition, advance, body } => {
                 let part = |part: &Option<Box<Statement>>| {
@@ -81,7 +76,30 @@ fn statements(out: &mut String, all: &[Statement], level: usize) {
     }
 }
 
-/// A statement of one line, without what ends it.
+/// An `if` behind its indent, with all that hangs on its `else`.
+fn conditional(out: &mut String, first: &StatementKind, level: usize) {
+    let indent = "  ".repeat(level);
+    let mut kind = first;
+    while let StatementKind::If { condition, yes, no } = kind {
+        let _ = writeln!(out, "if ({}) {{", expr(condition));
+        statements(out, yes, level + 1);
+        match no.as_slice() {
+            [] => break,
+            [next] if matches!(next.node, StatementKind::If { .. }) => {
+                let _ = write!(out, "{indent}}} else ");
+                kind = &next.node;
+            }
+            no => {
+                let _ = writeln!(out, "{indent}}} else {{");
+                statements(out, no, level + 1);
+                break;
+            }
+        }
+    }
+    let _ = writeln!(out, "{indent}}}");
+}
+
+/// A statement of one line, without its semicolon.
 fn simple(kind: &StatementKind) -> String {
     match kind {
         StatementKind::Declare { element, constant, variables } => {
@@ -91,7 +109,7 @@ fn simple(kind: &StatementKind) -> String {
         }
         StatementKind::Assign { name, index, op, value } => {
             let index = index.as_ref().map(|index| format!("[{}]", expr(index)));
-            let op = op.as_ref().map_or("", |op| sign(op.node));
+            let op = op.as_ref().map_or("", |op| operator(op.node).0);
             format!("{}{} {op}= {}", name.node, index.unwrap_or_default(), expr(value))
         }
         StatementKind::Return(value) => format!("return {}", expr(value)),
@@ -123,45 +141,52 @@ fn expr(value: &Expr) -> String {
         ExprKind::Float { text, element: Element::F32 } => format!("{text}f"),
         ExprKind::Float { text, .. } => text.clone(),
         ExprKind::Name(name) => name.clone(),
-        ExprKind::Member(of, name) => format!("{}.{}", operand(of), name.node),
+        ExprKind::Member(of, name) => format!("{}.{}", part(of, ATOM), name.node),
         ExprKind::Index(name, index) => format!("{}[{}]", name.node, expr(index)),
         ExprKind::Call(name, arguments) => {
             let arguments: Vec<_> = arguments.iter().map(expr).collect();
             format!("{}({})", name.node, arguments.join(", "))
         }
-        ExprKind::Cast(element, of) => format!("({}) {}", types::name(*element), operand(of)),
-        ExprKind::Plus(of) => format!("+{}", operand(of)),
-        ExprKind::Unary(op, of) => {
-            let sign = match op {
-                UnaryOp::Neg => "-",
-                UnaryOp::Not => "!",
-                UnaryOp::Inverse => "~",
-            };
-            format!("{sign}{}", operand(of))
-        }
+        ExprKind::Cast(element, of) => format!("({}) {}", types::name(*element), part(of, PREFIX)),
+        ExprKind::Plus(of) => prefixed('+', of),
+        ExprKind::Unary(UnaryOp::Neg, of) => prefixed('-', of),
+        ExprKind::Unary(UnaryOp::Not, of) => prefixed('!', of),
+        ExprKind::Unary(UnaryOp::Inverse, of) => prefixed('~', of),
         ExprKind::Binary(op, left, right) => {
-            format!("{} {} {}", operand(left), sign(op.node), operand(right))
+            let (sign, binds) = operator(op.node);
+            format!("{} {sign} {}", part(left, binds), part(right, binds + 1))
         }
         ExprKind::If(condition, yes, no) => {
-            format!("{} ? {} : {}", operand(condition), operand(yes), operand(no))
+            format!("{} ? {} : {}", part(condition, IF + 1), expr(yes), expr(no))
         }
     }
 }
 
-/// A part of an operation.
-fn operand(value: &Expr) -> String {
-    match value.node {
-        ExprKind::Cast(..)
-        | ExprKind::Plus(_)
-        | ExprKind::Unary(..)
-        | ExprKind::Binary(..)
-        | ExprKind::If(..) => format!("({})", expr(value)),
-        _ => expr(value),
-    }
+/// How tightly `?` binds. Binary operators bind tighter, then prefix operators and casts.
+const IF: u8 = 0;
+const PREFIX: u8 = u8::MAX - 1;
+const ATOM: u8 = u8::MAX;
+
+/// A part of an operation, in parentheses where it binds less tightly than that.
+fn part(value: &Expr, least: u8) -> String {
+    let binds = match &value.node {
+        ExprKind::If(..) => IF,
+        ExprKind::Binary(op, ..) => operator(op.node).1,
+        ExprKind::Cast(..) | ExprKind::Plus(_) | ExprKind::Unary(..) => PREFIX,
+        _ => ATOM,
+    };
+    if binds < least { format!("({})", expr(value)) } else { expr(value) }
 }
 
-/// An operator as C writes it.
-fn sign(op: BinaryOp) -> &'static str {
+/// A prefix operator before its operand. A blank keeps `- -a` apart from `--a`.
+fn prefixed(sign: char, of: &Expr) -> String {
+    let of = part(of, PREFIX);
+    let blank = if of.starts_with(sign) { " " } else { "" };
+    format!("{sign}{blank}{of}")
+}
+
+/// A binary operator as C writes it, and how tightly it binds.
+fn operator(op: BinaryOp) -> (&'static str, u8) {
     let found = super::expressions::OPERATORS.iter().find(|(_, known, _)| *known == op);
-    found.map_or("", |(sign, ..)| sign)
+    found.map_or(("", 1), |(sign, _, binds)| (sign, *binds))
 }

@@ -170,12 +170,35 @@ fn a_syntax_tree_is_text_of_the_same_tree() {
     let all = "NumDimensions 1\nStencilSize (1)\nDataType unsigned int64\nFunctionName runAll\n\
         ScalarVariables (float a, int n)\nCellValue {\n  \
         const float w[2] = {1, 2.5f}, v = a;\n  unsigned int u = 3u, k;\n  {\n    u <<= 1;\n  }\n  \
-        for (k = 0; k < (2 * n); k += 1) {\n    if (w[k] && (!(-n))) {\n      u -= 4;\n    } \
-        else {\n      u = ~k;\n    }\n  }\n  return (a < 1.5) ? ((int64) (+u)) : \
-        (input_size.x - get(-1));\n}\nEdgeValue {\n  return 5000000000ll;\n}\nConverged {\n  \
+        for (k = 0; k < 2 * n; k += 1) {\n    if (w[k] && !-n) {\n      u -= 4;\n    } \
+        else {\n      u = ~k;\n    }\n  }\n  return a < 1.5 ? (int64) +u : \
+        input_size.x - get(-1);\n}\nEdgeValue {\n  return 5000000000ll;\n}\nConverged {\n  \
         return 1ull;\n}\nConvergedEvery 3\n";
     assert_eq!(tree(all), all);
     assert!(crate::syntax_tree(&Source::new("tree.sl", "NumDimensions two")).is_err());
+}
+
+#[test]
+fn the_text_of_a_tree_nests_no_deeper_than_its_source() {
+    let chain = |many: usize, one: &str, between: &str| vec![one; many].join(between);
+    let branches = chain(120, "if (value < 1) { value = 2; }", " else ");
+    for (block, part) in [
+        (format!("return {};", chain(400, "get(1)", " + ")), "get(1) + get(1) + get(1)"),
+        (format!("return {};", chain(100, "a * (b - ", "") + "1" + &")".repeat(100)), "a * (b - a"),
+        (format!("return {} 2;", chain(100, "a < b ? 1 :", " ")), "a < b ? 1 : a < b ? 1 : a"),
+        (format!("return {} 2;", chain(100, "-", " ")), "- - -"),
+        (branches + " else { value = 3; }", "\n  } else if (value < 1) {\n"),
+        (
+            "return (a - (b - 1)) / (2 * 3) * -(a + 1) << (1 << 2);".to_owned(),
+            "return (a - (b - 1)) / (2 * 3) * -(a + 1) << (1 << 2);",
+        ),
+    ] {
+        let text = format!("CellValue {{ {block} }}");
+        let tree = |text: &str| crate::syntax_tree(&Source::new("tree.sl", text)).unwrap();
+        let printed = tree(&text);
+        assert!(printed.contains(part), "{printed}");
+        assert_eq!(tree(&printed), printed);
+    }
 }
 
 #[test]
