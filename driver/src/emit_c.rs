@@ -59,8 +59,8 @@ pub fn files(
     Ok(files)
 }
 
-/// What the symbol of the code in an object file ends with: files of one program under two names
-/// can be linked together.
+/// The end of the symbol of the code in an object file. It makes object files of one program under
+/// two names link together.
 pub fn symbol_end(stem: &Path) -> String {
     format!("_{}", prefix(&stem.file_name().unwrap_or_default().to_string_lossy()))
 }
@@ -229,7 +229,8 @@ void {prefix}_unload(void);
             lines += &format!(" * - sizes of the program: {}\n", self.sizes);
         }
         if self.until {
-            lines += &format!(" * - {STEPS_TAKEN}: fewer than steps where the run ended early\n");
+            let about = "the steps of the run, fewer than steps where it ended early; may be NULL";
+            lines += &format!(" * - {STEPS_TAKEN}: {about}\n");
         }
         if lines.is_empty() { lines } else { lines + " *\n" }
     }

@@ -24,8 +24,10 @@ int main(void) {
     if (LaplaceStatus() != 0) return 4;
     if (LaplaceIterations() <= 0 || LaplaceIterations() >= MOST) return 5;
     if (LaplaceIterations() % 50 != 0) return 6;
+    int64_t iterations = LaplaceIterations();
     Laplace(&matrix[0][0], -1, SIZE, MOST);
     if (LaplaceStatus() != 1) return 7;
+    if (LaplaceIterations() != iterations) return 8;
     printf("%s, %s\n", matrix[0][0] > 0 ? "converged" : "nothing", "twins agree");
     first_unload();
     second_unload();

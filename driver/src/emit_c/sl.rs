@@ -46,7 +46,7 @@ pub fn add(
     has_open_sizes(plan)?;
     let taken = ["_run", "_run_device", "_message", "_unload"];
     let own = taken.iter().any(|end| name == format!("{}{end}", parts.prefix));
-    if own || name.starts_with("stencil") {
+    if own {
         return Err(Failure::user(format!(
             "a function in C can't be called {name} here; choose another FunctionName"
         )));
