@@ -27,10 +27,15 @@ const LEAST_BYTES: u64 = 16 << 20;
 /// # Errors
 /// Both numbers, where they are not.
 pub fn require(needed: u64) -> Result<(), TooLittleMemory> {
+    require_of(needed, || available(Path::new("/")))
+}
+
+/// [`require`] with the amount of free memory, which is looked up for large amounts alone.
+fn require_of(needed: u64, free: impl FnOnce() -> Option<u64>) -> Result<(), TooLittleMemory> {
     if needed < LEAST_BYTES {
         return Ok(());
     }
-    match available(Path::new("/")) {
+    match free() {
         Some(free) if needed > free => Err(TooLittleMemory { needed, free }),
         _ => Ok(()),
     }
@@ -96,7 +101,12 @@ mod tests {
 
     #[test]
     fn a_refusal_has_both_numbers() {
-        assert_eq!((require(0), require(LEAST_BYTES)), (Ok(()), Ok(())));
+        let least = LEAST_BYTES;
+        assert_eq!(require_of(least - 1, || unreachable!("a look at the system")), Ok(()));
+        assert_eq!(require_of(least, || None), Ok(()));
+        assert_eq!(require_of(least, || Some(least)), Ok(()));
+        let refused = TooLittleMemory { needed: least, free: least - 1 };
+        assert_eq!(require_of(least, || Some(least - 1)), Err(refused));
         let refused = TooLittleMemory { needed: 720_000_000_000, free: 900 << 20 };
         let text = "the run needs 670.6 GiB of memory for its fields, and 900.0 MiB are free on \
                     this machine; use smaller sizes";
