@@ -29,7 +29,7 @@ enum Number {
     Float(f64),
 }
 
-/// What is done to an array of the caller before a run writes it.
+/// The preparation of an array of the caller before a run writes it.
 enum Prepared<'py> {
     /// It has the cells already.
     Told(Bound<'py, PyAny>),
@@ -41,9 +41,9 @@ enum Prepared<'py> {
 pub struct Arguments<'py> {
     /// The arrays of state fields after the run, by declared field.
     pub outputs: Vec<(String, Bound<'py, PyAny>)>,
-    /// What is done to arrays of the caller before a run writes them.
+    /// Preparations of arrays of the caller before a run writes them.
     prepared: Vec<Prepared<'py>>,
-    /// What keeps the memory.
+    /// Objects that keep the memory.
     held: Vec<(Role, Held<'py>)>,
     /// The memory of each field of numbers, in the plan's order.
     pub parts: Vec<Option<Cells>>,

@@ -10,7 +10,7 @@ use crate::versions::{Origin, Sizes, Texts, Version};
 use crate::watch::Watch;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use stencil_compiler::{Level, Options, Plan, Session, Source, Target};
@@ -24,6 +24,9 @@ use stencilc::cli::embedded;
 
 /// Kinds of calls that are kept.
 const MOST_CALLS: usize = 256;
+
+/// Versions that keep threads of the processor between calls.
+const MOST_RECENT: usize = 8;
 
 /// A program. Versions for other sizes are compiled when they are needed.
 #[pyclass(frozen, module = "stencilc._stencilc")]
@@ -41,6 +44,8 @@ struct State {
     versions: Vec<Arc<Version>>,
     /// Calls that differ in no more than addresses, by their keys.
     calls: HashMap<Vec<u64>, Arc<Known>>,
+    /// Versions that may keep threads; the last used comes last.
+    recent: VecDeque<Arc<Version>>,
     /// The sizes of the last call.
     last: Sizes,
     texts: Option<(Sizes, Texts)>,
@@ -72,7 +77,8 @@ impl Native {
             py.detach(first_device);
         }
         let failed = |failure| errors::compile(py, &failure);
-        let (mut session, target) = embedded(&source, &options).map_err(failed)?;
+        let read = embedded(&name, &options).and_then(|read| read.session(&source));
+        let (mut session, target) = read.map_err(failed)?;
         if let Target::Cuda(device) = target {
             session = for_device(session, device);
         }
@@ -133,7 +139,7 @@ impl Native {
         let known = self.known(py, &arguments, &key)?;
         let program = &known.version.program;
         let fields = Fields { plan: &program.plan, parts: &arguments.parts, order: &known.order };
-        // What is sent has contiguous arrays, and is bound behind the first such call alone.
+        // A call that is sent has contiguous arrays, and only the first such call is bound.
         let bound = if sends { None } else { Some(fields.run(&known.request, queue)) };
         let mut bound = bound.transpose().map_err(|error| errors::run(py, error))?;
         arguments.prepare()?;
@@ -157,6 +163,7 @@ impl Native {
             };
             run.execute(program, Hooks { cancel, progress: Some(&mut report) })
         });
+        self.ran(&known.version);
         let done = watch.ended(py, done)?;
         let outputs = PyDict::new(py);
         for (name, array) in arguments.outputs {
@@ -275,6 +282,22 @@ impl Native {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes the version that ran last. The one that did not run for the longest time ends its
+    /// threads.
+    fn ran(&self, version: &Arc<Version>) {
+        let mut state = self.state();
+        if state.recent.back().is_some_and(|last| Arc::ptr_eq(last, version)) {
+            return;
+        }
+        state.recent.retain(|one| !Arc::ptr_eq(one, version));
+        state.recent.push_back(Arc::clone(version));
+        let oldest = if state.recent.len() > MOST_RECENT { state.recent.pop_front() } else { None };
+        drop(state);
+        if let Some(oldest) = oldest {
+            oldest.program.release();
+        }
+    }
+
     /// These sizes, or those of the last call.
     fn sizes(&self, sizes: Option<Sizes>) -> Sizes {
         sizes.unwrap_or_else(|| self.state().last.clone())
@@ -342,9 +365,8 @@ impl Native {
 /// Checks options of the command line before there is a program.
 #[pyfunction]
 pub fn check_options(py: Python<'_>, options: Vec<String>) -> PyResult<()> {
-    let failed = |failure| errors::compile(py, &failure);
-    let (session, _) = embedded(&Source::new("program.stencil", ""), &options).map_err(failed)?;
-    session.check_options(Target::Reference, &[]).map_err(failed)
+    let checked = embedded("program.stencil", &options).and_then(|read| read.check());
+    checked.map_err(|failure| errors::compile(py, &failure))
 }
 
 /// Whether the language itself uses a name.

@@ -106,6 +106,9 @@ impl Origin {
 
     /// The program for these sizes on its target.
     pub fn version(&self, py: Python<'_>, sizes: &Sizes) -> PyResult<Version> {
+        // Texts of levels may be had without it.
+        let checked = self.session.check_target(self.target);
+        checked.map_err(|failure| errors::compile(py, &failure))?;
         let program = match self.target {
             Target::Cuda(_) => {
                 let texts = self.texts(py, sizes)?;

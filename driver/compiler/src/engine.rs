@@ -33,6 +33,10 @@ impl Engine for Executable {
             met: outcome.ended.map(|ended| ended.met),
         })
     }
+
+    fn release(&self) {
+        self.release_threads();
+    }
 }
 
 impl From<Failure> for HostError {

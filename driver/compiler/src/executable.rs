@@ -306,6 +306,13 @@ impl Executable {
         Ok(Outcome { counters, ..ran })
     }
 
+    /// Ends the threads of loaded code that no run uses.
+    pub(crate) fn release_threads(&self) {
+        if let Code::Object(machine) = &self.code {
+            machine.release();
+        }
+    }
+
     fn on_processor(
         &self,
         machine: &Machine,

@@ -7,8 +7,8 @@
 //!
 //! A [`Session`] holds options. [`Session::compile`] gives texts and the plan, and
 //! [`Session::executable`] gives what runs on arrays: on a CUDA device, on a simulated one, or on
-//! the reference. Every result is `Send`; nothing is printed, and sessions share nothing but a list
-//! of loaded machine code that is not in use. A [`Control`] follows the work and ends it early.
+//! the reference. Every result is `Send`; nothing is printed, and sessions share nothing. A
+//! [`Control`] follows the work and ends it early.
 
 #![forbid(unsafe_code)]
 
@@ -24,6 +24,7 @@ mod inline_calls;
 mod level;
 mod mistaken;
 mod nest;
+mod options;
 mod outcome;
 mod pauses;
 mod processor;

@@ -8,15 +8,11 @@ use crate::session::{Options, Session};
 use crate::stages;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use stencil_dialects::error::Error;
-use stencil_dialects::tiled::{Choice, Region};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use stencil_frontend::source::Source;
 use stencil_passes::llvm::emit_object::Object;
 use stencil_passes::llvm::load_object;
 use stencil_passes::pipeline::{Config, RecordLayout};
-use stencil_passes::schedule::choice;
 use stencil_passes::strategies;
 use stencil_runtime::cpu::{CpuError, Program};
 use stencil_runtime::cuda::Cuda;
@@ -44,43 +40,6 @@ impl Session {
         (processor, "as there is no CUDA device")
     }
 
-    /// Finds options that are wrong whatever a program computes on grids of these dimensions; none
-    /// where they are not known yet. A compile finds the others.
-    ///
-    /// # Errors
-    /// The first one, with the remedy.
-    pub fn check_options(&self, target: Target, ranks: &[usize]) -> Result<(), Failure> {
-        self.options.target()?;
-        self.check_target(target)?;
-        let wrong = |error: Error| Failure::user(error.message);
-        let choice = &self.options.config.choice;
-        choice::check(choice).map_err(wrong)?;
-        check_ranks(choice, ranks)?;
-        if let Some(region) = &choice.region {
-            Region::parse(region).map_err(wrong)?;
-        }
-        let Some(name) = &choice.strategy else { return Ok(()) };
-        let strategy = strategies::named(name).map_err(wrong)?;
-        let is_processor = matches!(target, Target::Cpu { .. });
-        if target == Target::Reference || strategy.is_for_processors() == is_processor {
-            return Ok(());
-        }
-        let [own, other] = match is_processor {
-            true => ["GPUs", "processors"],
-            false => ["processors", "GPUs"],
-        };
-        let others = strategies::names("or", |other| other.is_for_processors() == is_processor);
-        Err(Failure::user(format!(
-            "the strategy {name} is for {own}, and the target for {other}; choose {others}"
-        )))
-    }
-
-    /// The same with other [`Options::symbol_end`].
-    pub fn with_symbol_end(mut self, end: String) -> Self {
-        self.options.symbol_end = end;
-        self
-    }
-
     /// The executable of an earlier compile, from its plan and its machine code.
     ///
     /// # Errors
@@ -93,32 +52,6 @@ impl Session {
         threads: Option<NonZeroUsize>,
     ) -> Result<Executable, Failure> {
         Executable::kept(self, source, plan, object, threads)
-    }
-}
-
-/// Refuses shapes of tiles that no grid has the dimensions for, and such a strategy.
-fn check_ranks(choice: &Choice, ranks: &[usize]) -> Result<(), Failure> {
-    let (Some(rank), Choice { tile, per_thread, strategy, .. }) = (ranks.first(), choice) else {
-        return Ok(());
-    };
-    // One number of cells per thread is for the dimension that a strategy widens.
-    let per_thread = per_thread.as_ref().filter(|shape| shape.len() > 1);
-    for (name, shape) in [("tile", tile.as_ref()), ("per-thread", per_thread)] {
-        let Some(shape) = shape.filter(|shape| !ranks.contains(&shape.len())) else { continue };
-        let ends = |count: usize| if count == 1 { "" } else { "s" };
-        let count = shape.len();
-        return Err(Failure::user(format!(
-            "{name} has {count} number{}, and the grid has {rank} dimension{}; give one per \
-             dimension",
-            ends(count),
-            ends(*rank)
-        )));
-    }
-    let Some(name) = strategy else { return Ok(()) };
-    let takes = |rank: &usize| strategies::for_rank(name, *rank).map(drop);
-    match ranks.iter().any(|rank| takes(rank).is_ok()) {
-        true => Ok(()),
-        false => takes(rank).map_err(|error| Failure::user(error.message)),
     }
 }
 
@@ -156,55 +89,61 @@ pub(crate) fn refuse_choices(config: &Config, place: &str) -> Result<(), Failure
 pub struct Machine {
     object: Arc<Object>,
     threads: Option<NonZeroUsize>,
-    own: Arc<Own>,
+    idle: Arc<Idle>,
 }
 
-/// The number of some machine code. At its end, no loaded code of it is kept.
-#[derive(Debug)]
-struct Own(u64);
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        let mut idle = idle();
-        let all = std::mem::take(&mut idle.programs);
-        let (others, gone) = all.into_iter().partition(|(number, _)| *number != self.0);
-        idle.programs = others;
-        drop(idle);
-        let gone: VecDeque<_> = gone;
-        drop(gone);
-    }
-}
-
-/// Loaded code of this process that is not in use, with its threads, by the numbers of machine
-/// code; the last used comes last. To load code and to start threads takes far longer than a run of
-/// a small program.
+/// Loaded code that no run uses, with its threads and their process; the last used comes last. To
+/// load code and to start threads takes far longer than a run of a small program.
 #[derive(Debug)]
 struct Idle {
-    programs: VecDeque<(u64, Program)>,
-    /// The process that has the threads; a fork of it has none.
+    programs: Mutex<VecDeque<(u32, Program)>>,
+    /// The process that made the lock.
     process: u32,
 }
 
-/// Each kept program has threads of its own, which sleep.
+/// Each idle program has threads of its own, which sleep.
 const MOST_IDLE: usize = 8;
 
-fn idle() -> MutexGuard<'static, Idle> {
-    static IDLE: Mutex<Idle> = Mutex::new(Idle { programs: VecDeque::new(), process: 0 });
-    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    if idle.process != std::process::id() {
-        // An end of threads that are not there would be waited for.
-        std::mem::take(&mut idle.programs).into_iter().for_each(std::mem::forget);
-        idle.process = std::process::id();
+impl Idle {
+    fn new() -> Self {
+        Self { programs: Mutex::default(), process: std::process::id() }
     }
-    idle
+
+    /// The idle programs; none in a fork where they can't be had.
+    fn programs(&self) -> Option<MutexGuard<'_, VecDeque<(u32, Program)>>> {
+        if std::process::id() == self.process {
+            return Some(self.programs.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        // A thread that held the lock at the fork is not there to give it back.
+        let mut programs = match self.programs.try_lock() {
+            Ok(programs) => programs,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        forget_others(&mut programs);
+        Some(programs)
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        forget_others(self.programs.get_mut().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Forgets programs whose threads are those of another process: a fork of it has none of them. The
+/// end of a pool takes locks of the pool, which a thread may have held at the fork.
+fn forget_others(programs: &mut VecDeque<(u32, Program)>) {
+    let own = std::process::id();
+    while let Some(place) = programs.iter().position(|(process, _)| *process != own) {
+        programs.remove(place).into_iter().for_each(std::mem::forget);
+    }
 }
 
 impl Machine {
     /// Machine code for some threads.
     pub fn new(object: Object, threads: Option<NonZeroUsize>) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let own = Arc::new(Own(NEXT.fetch_add(1, Ordering::Relaxed)));
-        Self { object: Arc::new(object), threads, own }
+        Self { object: Arc::new(object), threads, idle: Arc::new(Idle::new()) }
     }
 
     /// The code.
@@ -212,29 +151,34 @@ impl Machine {
         &self.object
     }
 
-    /// Takes code that is loaded and not in use, or loads it.
+    /// Takes code that is loaded and not in use, or loads it. The plan is the one that was compiled
+    /// together with the code, in all calls.
     ///
     /// # Errors
     /// When the system gives no threads.
     pub fn take(&self, plan: &Plan) -> Result<Program, Failure> {
-        let mut idle = idle();
-        let place = idle.programs.iter().rposition(|(number, _)| *number == self.own.0);
-        if let Some((_, program)) = place.and_then(|place| idle.programs.remove(place)) {
-            return Ok(program);
+        let idle = self.idle.programs().and_then(|mut programs| programs.pop_back());
+        match idle {
+            Some((_, program)) => Ok(program),
+            None => load(plan, &self.object, self.threads),
         }
-        drop(idle);
-        load(plan, &self.object, self.threads)
     }
 
-    /// Keeps loaded code for the next run, without its buffers. The code that was not used for the
+    /// Keeps loaded code for the next run, without its memory. The code that was not used for the
     /// longest time makes room.
     pub fn keep(&self, mut program: Program) {
         program.free();
-        let mut idle = idle();
-        idle.programs.push_back((self.own.0, program));
-        let oldest = (idle.programs.len() > MOST_IDLE).then(|| idle.programs.pop_front());
-        drop(idle);
+        let Some(mut programs) = self.idle.programs() else { return };
+        programs.push_back((std::process::id(), program));
+        let oldest = if programs.len() > MOST_IDLE { programs.pop_front() } else { None };
+        drop(programs);
         drop(oldest);
+    }
+
+    /// Ends the threads of loaded code that no run uses.
+    pub fn release(&self) {
+        let programs = self.idle.programs().map(|mut programs| std::mem::take(&mut *programs));
+        drop(programs);
     }
 }
 
@@ -262,19 +206,24 @@ mod tests {
     use crate::control::Control;
     use crate::level::Level;
 
-    #[test]
-    fn loaded_code_is_kept_as_long_as_its_program() {
+    /// A plan with its machine code.
+    fn pairs() -> (Plan, Object) {
         let text = "param N\ngrid G = [0..N-1]\nfield A : f32 on G\n\
                     fn f -> A [1..N-2] = A[-1] + A[1]\nsteps 9\n";
         let arch = Some(stencil_passes::target::NATIVE.to_owned());
         let session = Session::new(Options { arch, ..Options::default() });
-        let source = Source::new("pairs.stencil", text);
         let levels = [Level::Plan, Level::Llvm];
+        let source = Source::new("pairs.stencil", text);
         let compiled = session.compile(&source, &levels, Control::default()).unwrap();
-        let (plan, object) = (compiled.plan().unwrap(), compiled.object().unwrap());
+        (compiled.plan().unwrap().clone(), compiled.object().unwrap().clone())
+    }
+
+    #[test]
+    fn loaded_code_is_kept_up_to_a_limit() {
+        let (plan, object) = pairs();
+        let (plan, object) = (&plan, &object);
         let machine = Machine::new(object.clone(), NonZeroUsize::new(1));
-        let number = machine.own.0;
-        let kept = || idle().programs.iter().filter(|(own, _)| *own == number).count();
+        let kept = || machine.idle.programs().unwrap().len();
         let (one, other) = (machine.take(plan).unwrap(), machine.take(plan).unwrap());
         machine.keep(one);
         machine.clone().keep(other);
@@ -284,21 +233,34 @@ mod tests {
         for _ in 0..MOST_IDLE {
             machine.keep(load(plan, object, NonZeroUsize::new(1)).unwrap());
         }
-        assert!(kept() > 1 && idle().programs.len() <= MOST_IDLE);
-        drop((again, machine));
+        assert_eq!(kept(), MOST_IDLE);
+        machine.keep(again);
+        machine.release();
         assert_eq!(kept(), 0);
     }
 
     #[test]
+    fn a_fork_takes_no_code_of_its_parent_and_waits_for_no_lock() {
+        let (plan, object) = pairs();
+        let threads = NonZeroUsize::new(1);
+        let process = std::process::id() + 1;
+        let idle = Idle { programs: Mutex::default(), process };
+        let machine = Machine { object: Arc::new(object.clone()), threads, idle: Arc::new(idle) };
+        let program = load(&plan, &object, threads).unwrap();
+        machine.idle.programs.lock().unwrap().push_back((process, program));
+        let held = machine.idle.programs.lock().unwrap();
+        machine.keep(machine.take(&plan).unwrap());
+        assert_eq!(held.len(), 1);
+        drop(held);
+        assert_eq!(machine.idle.programs().unwrap().len(), 0);
+        machine.keep(machine.take(&plan).unwrap());
+        assert_eq!(machine.idle.programs().unwrap().len(), 1);
+    }
+
+    #[test]
     fn code_runs_with_its_own_plan_alone() {
-        let text = "param N\ngrid G = [0..N-1]\nfield A : f32 on G\n\
-                    fn f -> A [1..N-2] = A[-1] + A[1]\nsteps 9\n";
-        let source = Source::new("pairs.stencil", text);
-        let arch = Some(stencil_passes::target::NATIVE.to_owned());
-        let session = Session::new(Options { arch, ..Options::default() });
-        let levels = [Level::Plan, Level::Llvm];
-        let compiled = session.compile(&source, &levels, Control::default()).unwrap();
-        let (plan, object) = (compiled.plan().unwrap(), compiled.object().unwrap());
+        let (plan, object) = pairs();
+        let (plan, object) = (&plan, &object);
         // Assembly takes as long again, and nobody asked for it.
         assert!(object.assembly().is_empty());
         let mut measured = plan.clone();

@@ -175,7 +175,7 @@ impl Session {
     ///
     /// # Errors
     /// An option that names a processor for a GPU, or another one than this machine's.
-    pub(crate) fn check_target(&self, target: Target) -> Result<(), Failure> {
+    pub fn check_target(&self, target: Target) -> Result<(), Failure> {
         let arch = self.options.arch.as_deref();
         match (target, arch, &self.options.device) {
             (Target::Reference, ..) | (Target::Cpu { .. }, None | Some(target::NATIVE), None) => {

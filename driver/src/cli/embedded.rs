@@ -8,6 +8,7 @@ use clap::{CommandFactory, Parser};
 use std::num::NonZeroUsize;
 use stencil_compiler::{Failure, Session, Source, Target};
 
+/// Options as another program hands them over.
 #[derive(Debug, Parser)]
 #[command(
     name = "options",
@@ -15,7 +16,7 @@ use stencil_compiler::{Failure, Session, Source, Target};
     disable_help_flag = true,
     override_usage = "the options of `stencilc run` that describe a compile, --target and --seed"
 )]
-struct Embedded {
+pub struct Embedded {
     #[command(flatten)]
     common: CommonArgs,
     /// What to run on
@@ -29,28 +30,53 @@ struct Embedded {
     threads: Option<NonZeroUsize>,
 }
 
-/// The session and the target that options describe, for a source at hand.
+/// Reads options for a program of this name.
 ///
 /// # Errors
 /// An option that is unknown, wrong, or of no use here.
-pub fn embedded(source: &Source, options: &[String]) -> Result<(Session, Target), Failure> {
+pub fn embedded(name: &str, options: &[String]) -> Result<Embedded, Failure> {
     // The name of the program is the one argument without an option.
-    let end = ["--".to_owned(), source.name.clone()];
+    let end = ["--".to_owned(), name.to_owned()];
     let arguments = options.iter().chain(&end);
-    let Embedded { common, target, seed, threads } =
-        Embedded::try_parse_from(arguments).map_err(|error| refusal(&error))?;
-    if common.print_ir_after_all || common.timing {
+    let read = Embedded::try_parse_from(arguments).map_err(|error| refusal(&error))?;
+    if read.common.print_ir_after_all || read.common.timing {
         return Err(Failure::user("--print-ir-after-all and --timing are for stencilc alone"));
     }
-    let session = common.session(source)?;
-    let (target, _) = target.target(&session, source, (seed, threads))?;
-    if seed.is_some() && !matches!(target, Target::Simulator { .. }) {
-        return Err(Failure::user("--seed is for the simulator; add --target sim"));
-    }
-    Ok((session, target))
+    Ok(read)
 }
 
-/// What is said of wrong options; the usage of a command does not help here.
+impl Embedded {
+    /// The session and the target that the options describe, for a source at hand.
+    ///
+    /// # Errors
+    /// Options that exclude each other, or measured schedules that can't be read.
+    pub fn session(&self, source: &Source) -> Result<(Session, Target), Failure> {
+        let session = self.common.session(source)?;
+        let target = self.target(&session, source)?;
+        Ok((session, target))
+    }
+
+    /// Checks the options before there is a program. Measured schedules are not read, because each
+    /// is for one program.
+    ///
+    /// # Errors
+    /// Options that exclude each other, or one that is wrong for every program.
+    pub fn check(&self) -> Result<(), Failure> {
+        let session = self.common.unmeasured()?;
+        self.target(&session, &Source::new("program.stencil", ""))?;
+        session.check_options(Target::Reference, &[])
+    }
+
+    fn target(&self, session: &Session, source: &Source) -> Result<Target, Failure> {
+        let (target, _) = self.target.target(session, source, (self.seed, self.threads))?;
+        if self.seed.is_some() && !matches!(target, Target::Simulator { .. }) {
+            return Err(Failure::user("--seed is for the simulator; add --target sim"));
+        }
+        Ok(target)
+    }
+}
+
+/// The failure for wrong options. It leaves out the usage of a command, which does not help here.
 fn refusal(error: &clap::Error) -> Failure {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

@@ -133,9 +133,10 @@ impl Program {
         self.workers.count()
     }
 
-    /// Frees the buffers. The next run allocates its own.
+    /// Frees the buffers and the memory of the threads. The next run allocates its own.
     pub fn free(&mut self) {
         self.buffers.clear();
+        self.workers.free();
     }
 
     fn mismatch(&self, message: impl Into<String>) -> TargetError {

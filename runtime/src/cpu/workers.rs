@@ -62,6 +62,13 @@ impl Workers {
         self.memories.len()
     }
 
+    /// Frees the memory of the threads, until they have tiles again.
+    pub fn free(&mut self) {
+        for memory in &mut self.memories {
+            *memory.get_mut().unwrap_or_else(PoisonError::into_inner) = Memory::default();
+        }
+    }
+
     /// Computes tiles, each once, by threads with memory of so many bytes.
     ///
     /// # Errors
@@ -184,10 +191,14 @@ mod tests {
 
     #[test]
     fn a_thread_without_a_tile_takes_no_memory() {
-        let workers = Workers::new(8).unwrap();
+        let mut workers = Workers::new(8).unwrap();
+        let with = |workers: &Workers| {
+            workers.memories.iter().filter(|memory| memory.lock().unwrap().len() > 0).count()
+        };
         workers.each_tile((3, Order::Any), 100, |_, _| {}).unwrap();
-        let with = workers.memories.iter().filter(|memory| memory.lock().unwrap().len() > 0);
-        assert!((1..=3).contains(&with.count()));
+        assert!((1..=3).contains(&with(&workers)));
+        workers.free();
+        assert_eq!(with(&workers), 0);
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub trait Engine: Send + Sync {
         request: Request,
         hooks: Hooks<'_>,
     ) -> Result<Ran, HostError>;
+
+    /// Ends threads that no run uses. The next run starts its own.
+    fn release(&self) {}
 }
 
 /// How the caller follows a run, and ends it early.
@@ -78,6 +81,13 @@ impl Program {
         let (loaded, codes) = (Mutex::default(), Mutex::default());
         let heights = Mutex::new(Memory::from_environment());
         Self { plan, code, loaded, codes, heights, queues: Queues::default() }
+    }
+
+    /// Ends threads that no run uses. The next run starts its own.
+    pub fn release(&self) {
+        if let Code::Engine(engine) = &self.code {
+            engine.release();
+        }
     }
 
     /// Takes a copy that is loaded on a device; it has no buffers.

@@ -15,7 +15,8 @@ use stencilc::cli::embedded;
 fn compiled(name: &str, text: &str, options: &[String]) -> Result<Program, Fault> {
     let source = Source::new(name, text);
     let failed = |failure| fault(failure, Status::Compile);
-    let (session, target) = embedded(&source, options).map_err(failed)?;
+    let read = embedded(&source.name, options).and_then(|read| read.session(&source));
+    let (session, target) = read.map_err(failed)?;
     if let Target::Cuda(_) = target {
         let levels = [Level::Plan, Level::Ptx];
         let compiled = session.compile(&source, &levels, Control::default()).map_err(failed)?;
