@@ -138,8 +138,15 @@ def test_slices_read_the_cells_that_numpy_pairs(plate, rates):
     def mixed(A, B):
         A[2:5] = B[-5:-2]
 
-    with pytest.raises(stencilc.TraceError, match=r"B\[-5:-2\] has another shape"):
+    wanted = r"B\[-5:-2\] and the box \[2:5\] count from different ends of the field"
+    with pytest.raises(stencilc.TraceError, match=wanted):
         traced(mixed)
+
+    def cell(A, B):
+        A[-1] = B[-3:-1]
+
+    with pytest.raises(stencilc.TraceError, match=r"another shape than the box \[-1\]"):
+        traced(cell)
 
     def g(A, B):
         A[2:5] += B[0:3] + B[4:7]
@@ -165,6 +172,20 @@ def test_names_of_the_program_make_way_for_those_of_the_function():
     a, b = np.random.default_rng(8).random((2, 5))
     result = stencilc.function(f, target="reference")(a, b, 1, 2, 3, 4)
     assert np.array_equal(result.N, (a + 1) * (a + 1) + (b + 1) * (b + 1) + 48)
+
+
+def test_names_of_the_program_make_way_for_those_of_the_results():
+    def f(A):
+        T = Field.temp(A)
+        T[:] = A + 1
+        A[1:-1] = T[-1] + T[1]
+        names = ["N", "M", "G1", "T0", "v0", "f_0"]
+        return {name: A.sum(np.s_[place : place + 1]) for place, name in enumerate(names)}
+
+    a = np.arange(7.0)
+    result = stencilc.function(f, target="reference")(a)
+    a[1:-1] = a[:-2] + a[2:] + 2
+    assert [result[name] for name in ("N", "M", "G1", "T0", "v0", "f_0")] == a[:6].tolist()
 
 
 def test_scalars_have_the_type_of_the_first_field_of_floats():

@@ -188,6 +188,31 @@ def test_operators_in_place():
 
     refuse(field, "write A[...] += e for all of it", A=PLATE)
 
+    def cell(A):
+        A[1] += A[0]
+
+    refuse(cell, "write A[1:2] += e", A=PLATE[0])
+
+    def last(A):
+        A[-1] *= 2
+
+    refuse(last, "write A[-1:] += e", A=PLATE[0])
+
+    def corner(A):
+        A[0, 1] -= 1
+
+    refuse(corner, "write A[0:1, 1:2] += e", A=PLATE)
+
+    def cells(A):
+        A[0] += 1
+        A[1:2] += A[0:1]
+        A[-1:] *= 2
+        A[2:3] += A[1]
+
+    array = np.arange(5.0)
+    result = stencilc.function(cells, target="reference")(array)
+    assert result.A.tolist() == [1, 2, 5, 3, 8]
+
     def value(A):
         total = A[-1]
         total += A[1]
@@ -218,6 +243,20 @@ def test_a_result_has_a_name():
 
     refuse(same, "the reduction `A` has the name of an argument", A=PLATE[0])
 
+    def temp(A):
+        T = stencilc.Field.temp(A, "old")
+        T[:] = 2 * A
+        A[:] = T
+        return {"old": A.max()}
+
+    refuse(temp, "the reduction `old` has the name of a temp field", A=PLATE[0])
+
+    def number(A):
+        A[:] = 2 * A
+        return {1: A.max()}
+
+    refuse(number, "the reduction `1` needs a name of the letters", A=PLATE[0])
+
 
 def test_options_are_checked_before_the_first_call():
     for options, text in [
@@ -236,6 +275,24 @@ def test_options_are_checked_before_the_first_call():
             stencilc.compile("param N\ngrid G = [0..N-1]\nfield A : f32 on G\n"
                              "fn f -> A [0..N-1] = 2 * A[0]\nsteps 1\n", **options)
         assert text in str(raised.value), raised.value
+
+
+def test_options_are_checked_where_there_are_measured_schedules(monkeypatch, tmp_path):
+    file = tmp_path / "schedules.json"
+    file.write_text('{"entries": []}')
+    monkeypatch.setenv("STENCILC_SCHEDULES", str(file))
+
+    def twice(A):
+        A[:] = 2 * A
+
+    for options in [dict(), dict(schedules=file)]:
+        function = stencilc.function(twice, target="reference", **options)
+        assert function(np.ones(3)).A.tolist() == [2] * 3
+
+
+def test_a_target_that_can_not_run_the_code_has_its_text():
+    kernel = stencilc.compile(HEAT, target="cuda", arch="gfx942")
+    assert "gpu.module" in kernel.source("gpu")
 
 
 @stencilc.function(target="reference", steps=2)

@@ -152,7 +152,8 @@ class Expression(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 # `e += 1` gives `e` a new value; other names of the old one keep it.
-for _name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split():
+IN_PLACE = "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()
+for _name in IN_PLACE:
     setattr(Expression, f"__i{_name}__", getattr(Expression, f"__{_name}__"))
 
 
@@ -203,6 +204,33 @@ class Read(Expression):
 
     def text(self, _names):
         return f"{self.field.name}[{', '.join(map(str, self.offsets))}]", ATOM
+
+
+class Changed(Expression):
+    """The value of ``A[1] += e``; it knows the read that was changed."""
+
+    __slots__ = ("read", "parts", "element")
+
+    def __init__(self, read, value):
+        self.read = read
+        self.parts = (value,)
+        self.element = value.element
+
+    def text(self, names):
+        (value,) = self.parts
+        return (names[id(value)], ATOM) if id(value) in names else value.text(names)
+
+
+def _in_place(name):
+    def operator(self, other):
+        value = getattr(self, name)(other)
+        return value if value is NotImplemented else Changed(self, value)
+
+    return operator
+
+
+for _name in IN_PLACE:
+    setattr(Read, f"__i{_name}__", _in_place(f"__{_name}__"))
 
 
 class Unary(Expression):

@@ -91,12 +91,14 @@ class Function:
             )
         for name in returned:
             check_name(name, f"{self.__name__}: the reduction")
+        trace.name_results(returned)
+        for name in returned:
             if name in trace.fields or name in trace.scalars:
+                kind = "an argument" if name in self._signature.parameters else "a temp field"
                 raise TraceError(
-                    f"{self.__name__}: the reduction `{name}` has the name of an argument; rename "
-                    "it in the dict that is returned"
+                    f"{self.__name__}: the reduction `{name}` has the name of {kind}; rename it in "
+                    "the dict that is returned"
                 )
-        trace.reductions = returned
         for name in self._boundary:
             if name not in trace.fields:
                 known = ", ".join(trace.fields)
@@ -156,7 +158,7 @@ def _check_options(target="auto", define=None, cache=None, **options):
 
 def check_name(name, what):
     """A name of a field, a scalar or a reduction is one of the language."""
-    if not (name.isascii() and name.isidentifier()):
+    if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
         raise TraceError(f"{what} `{name}` needs a name of the letters a to z, digits and _")
     if _stencilc.is_reserved(name):
         raise TraceError(

@@ -263,12 +263,12 @@ def compile(program, *, target="auto", define=None, cache=None, **options):
     return Kernel(_stencilc.Native(name, text, words, _cache(cache)))
 
 
-def words_of(target="auto", define=None, options=None):
+def words_of(target, define, options):
     """Options as the command line has them."""
     words = [f"--target={target}"]
     for size, value in (define or {}).items():
         words += ["-D", f"{size}={value}"]
-    for option, value in (options or {}).items():
+    for option, value in options.items():
         word = "--" + option.replace("_", "-")
         if value is True:
             words.append(word)

@@ -17,6 +17,12 @@ def whole(value):
         return None
 
 
+class Cell(tuple):
+    """Begin and end of the one cell at a number."""
+
+    __slots__ = ()
+
+
 def of_box(box, field):
     """A box, by begin and end in each dimension.
 
@@ -56,15 +62,21 @@ def resolve(reads, box):
         if len(read.box) != len(box):
             raise TraceError(f"{name} has another number of dimensions than the box")
         offsets = [_distance(own, other) for own, other in zip(read.box, box)]
+        if not all(map(_count_alike, read.box, box)):
+            raise TraceError(
+                f"{name}[{python(read.box)}] and the box [{python(box)}] count from different "
+                "ends of the field; count both from its begin, or both from its end by numbers "
+                "below 0"
+            )
         if None in offsets:
             raise TraceError(
-                f"{name}[{_python(read.box)}] has another shape than the box "
-                f"[{_python(box)}]; {name} alone is the value at each point of the box, and "
+                f"{name}[{python(read.box)}] has another shape than the box "
+                f"[{python(box)}]; {name} alone is the value at each point of the box, and "
                 f"{name}[{', '.join(['0'] * (len(box) - 1) + ['1'])}] that of a neighbour"
             )
         if read.offsets not in (None, tuple(offsets)):
             raise TraceError(
-                f"{name}[{_python(read.box)}] is read for two boxes; write it again for the second"
+                f"{name}[{python(read.box)}] is read for two boxes; write it again for the second"
             )
         read.offsets = tuple(offsets)
 
@@ -93,7 +105,7 @@ def _ends(part):
     if not isinstance(part, slice):
         place = whole(part)
         if place is not None:
-            return ((place < 0, place), (place < 0, place + 1))
+            return Cell(((place < 0, place), (place < 0, place + 1)))
     elif part.step in (None, 1):
         start = 0 if part.start is None else whole(part.start)
         stop = 0 if part.stop is None else whole(part.stop)
@@ -102,12 +114,15 @@ def _ends(part):
     raise TraceError(f"a box is made of whole numbers and slices without steps: {part}")
 
 
+def _count_alike(own, other):
+    """Whether the begins of two ranges count from the same end of the field, and the ends too."""
+    return all(one[0] == two[0] for one, two in zip(own, other))
+
+
 def _distance(own, other):
     """How far a range lies behind another one of the same length; None where lengths differ."""
     (begin, end), (start, stop) = own, other
-    if begin[0] != start[0] or end[0] != stop[0] or begin[1] - start[1] != end[1] - stop[1]:
-        return None
-    return begin[1] - start[1]
+    return begin[1] - start[1] if begin[1] - start[1] == end[1] - stop[1] else None
 
 
 def _place(size, place):
@@ -115,11 +130,15 @@ def _place(size, place):
     return f"{size}-{-place[1]}" if place[0] else str(place[1])
 
 
-def _python(box):
+def python(box):
     """A box as Python writes it."""
     def word(place, empty):
         return "" if place == empty else str(place[1])
 
-    return ", ".join(
-        f"{word(start, (False, 0))}:{word(stop, (True, 0))}" for start, stop in box
-    )
+    def part(ends):
+        start, stop = ends
+        if isinstance(ends, Cell):
+            return str(start[1])
+        return f"{word(start, (False, 0))}:{word(stop, (True, 0))}"
+
+    return ", ".join(map(part, box))

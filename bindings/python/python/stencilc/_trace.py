@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _slices
 from ._errors import TraceError
-from ._expr import Read, block, type_name, wrap
+from ._expr import IN_PLACE, Changed, Read, block, type_name, wrap
 from ._remedies import missing
 from ._slices import SIZES
 
@@ -22,6 +22,9 @@ class Field:
     def __class_getitem__(cls, arguments):
         element, rank = arguments
         return Spec(type_name(element), int(rank))
+
+    # Whether the trace chose the name.
+    unnamed = False
 
     def __init__(self, trace, name, element, rank, temp=False):
         self._trace = trace
@@ -61,9 +64,26 @@ class Field:
             value = wrap(value)
         except TraceError as error:
             raise TraceError(f"{self.name}[...] = ...: {error}") from None
+        self._check_in_place(box, value)
         box = _slices.of_box(box, self)
         _slices.resolve(_reads(value), box)
-        self._trace.assign(self, _slices.text(box, self._trace.sizes), value)
+        self._trace.assign(self, box, value)
+
+    def _check_in_place(self, box, value):
+        """Refuses ``A[1] += e``: it would change the cell 1 by the cell 2, its neighbour at 1."""
+        if not isinstance(value, Changed) or value.read.field is not self:
+            return
+        offsets = value.read.offsets
+        box = box if isinstance(box, tuple) else (box,)
+        places = tuple(_slices.whole(place) for place in box)
+        if value.read.box is None and places == offsets and any(offsets):
+            cells = ", ".join(f"{at}:{'' if at == -1 else at + 1}" for at in places)
+            at = ", ".join(map(str, places))
+            raise TraceError(
+                f"{self.name}[{at}] += e would read the neighbour at {at} of the cell {at}, "
+                f"because a number on the right of `=` is an offset; write {self.name}[{cells}] "
+                "+= e, and the same with other operators"
+            )
 
     def __bool__(self):
         return bool(self.center())
@@ -135,8 +155,7 @@ def _refuse_in_place(self, _other):
     )
 
 
-IN_PLACE = "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()
-for _name in IN_PLACE:
+for _name in (*IN_PLACE, "matmul"):
     setattr(Field, f"__i{_name}__", _refuse_in_place)
 
 
@@ -164,7 +183,6 @@ class Trace:
 
     def __init__(self, name, fields, scalars, boundary, steps):
         self.name = name
-        self.sizes = [free(size, {*fields, *scalars}) for size in SIZES]
         self.statements = []
         self.fields = {
             field: Field(self, field, element, rank) for field, (element, rank) in fields.items()
@@ -188,8 +206,9 @@ class Trace:
         )
         if stale != {count - 1} or box != last_box or _holds(targets, field) or fresh:
             raise TraceError(
-                f"{field.name}{box} is computed from values of before a statement that changed "
-                f"them; keep them in a field of their own: T = stencilc.Field.temp(...)"
+                f"{field.name}[{_slices.python(box)}] is computed from values of before a "
+                "statement that changed them; keep them in a field of their own: "
+                "T = stencilc.Field.temp(...)"
             )
         targets.append(field)
         values.append(value)
@@ -206,21 +225,32 @@ class Trace:
         element = element or value.element or field.element
         box = _slices.of_box(... if box is None else box, field)
         _slices.resolve(_reads(value), box)
-        box = _slices.text(box, self.sizes)
         return Reduction(operation, value, box, field.rank, element)
+
+    def name_results(self, reductions):
+        """Names the results. Fields that have a name of the trace's own make way for them."""
+        self.reductions = reductions
+        taken = {*self.fields, *self.scalars, *reductions}
+        for field in self.fields.values():
+            if field.unnamed and field.name in reductions:
+                field.name = free(field.name, taken)
+                taken.add(field.name)
+        self.fields = {field.name: field for field in self.fields.values()}
 
     def text(self):
         """The program."""
         ranks = sorted({field.rank for field in self.fields.values()})
-        taken = {*self.fields, *self.scalars, *self.reductions, *self.sizes}
+        taken = {*self.fields, *self.scalars, *self.reductions}
+        sizes = [free(size, taken) for size in SIZES]
+        taken.update(sizes)
         grids = {rank: free(f"G{rank}", taken) for rank in ranks}
         lines = [f"# traced from the Python function {self.name}\n"]
-        lines += [f"param {size}\n" for size in self.sizes[: max(ranks)]]
+        lines += [f"param {size}\n" for size in sizes[: max(ranks)]]
         for name, (element, default) in self.scalars.items():
             value = "" if default is None else f" = {_number(default)}"
             lines.append(f"scalar {name} : {element}{value}\n")
         for rank in ranks:
-            extents = ", ".join(f"0..{size}-1" for size in self.sizes[:rank])
+            extents = ", ".join(f"0..{size}-1" for size in sizes[:rank])
             lines.append(f"grid {grids[rank]} = [{extents}]\n")
         for field in self.fields.values():
             kind = "temp field" if field.temp else "field" if field.written else "const field"
@@ -231,12 +261,11 @@ class Trace:
             target = names[0] if len(names) == 1 else f"({', '.join(names)})"
             own = "".join(one if one.isascii() else "_" for one in self.name)
             name = free(f"{own}_{place}", taken)
+            box = _slices.text(box, sizes)
             lines.append(f"fn {name} -> {target} {box} =\n    {block(values, taken)}\n")
         for name, one in self.reductions.items():
-            value = block([one.value], taken)
-            lines.append(
-                f"reduce {name} : {one.element} = {one.operation}({value}) on {one.box}\n"
-            )
+            value, box = block([one.value], taken), _slices.text(one.box, sizes)
+            lines.append(f"reduce {name} : {one.element} = {one.operation}({value}) on {box}\n")
         lines.append(f"steps {self.steps}\n")
         return "".join(lines)
 
@@ -276,10 +305,13 @@ def _temp(like, name=None):
         raise TraceError("Field.temp(A) takes a field, whose type and dimensions it has")
     trace = like._trace
     count = sum(field.temp for field in trace.fields.values())
-    name = name or free(f"T{count}", {*trace.fields, *trace.scalars})
+    unnamed = name is None
+    if unnamed:
+        name = free(f"T{count}", {*trace.fields, *trace.scalars})
     if name in trace.fields:
         raise TraceError(f"there is a field {name} already")
     field = Field(trace, name, like.element, like.rank, temp=True)
+    field.unnamed = unnamed
     trace.fields[name] = field
     return field
 
