@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import _slices
+from . import _expr, _slices
 from ._errors import TraceError
-from ._expr import IN_PLACE, Changed, Read, block, type_name, wrap
+from ._expr import Changed, Read, block, type_name, wrap
 from ._remedies import missing
 from ._slices import SIZES
 
@@ -64,26 +64,10 @@ class Field:
             value = wrap(value)
         except TraceError as error:
             raise TraceError(f"{self.name}[...] = ...: {error}") from None
-        self._check_in_place(box, value)
+        _check_in_place(self, box, value)
         box = _slices.of_box(box, self)
         _slices.resolve(_reads(value), box)
         self._trace.assign(self, box, value)
-
-    def _check_in_place(self, box, value):
-        """Refuses ``A[1] += e``: it would change the cell 1 by the cell 2, its neighbour at 1."""
-        if not isinstance(value, Changed) or value.read.field is not self:
-            return
-        offsets = value.read.offsets
-        box = box if isinstance(box, tuple) else (box,)
-        places = tuple(_slices.whole(place) for place in box)
-        if value.read.box is None and places == offsets and any(offsets):
-            cells = ", ".join(f"{at}:{'' if at == -1 else at + 1}" for at in places)
-            at = ", ".join(map(str, places))
-            raise TraceError(
-                f"{self.name}[{at}] += e would read the neighbour at {at} of the cell {at}, "
-                f"because a number on the right of `=` is an offset; write {self.name}[{cells}] "
-                "+= e, and the same with other operators"
-            )
 
     def __bool__(self):
         return bool(self.center())
@@ -155,8 +139,26 @@ def _refuse_in_place(self, _other):
     )
 
 
-for _name in (*IN_PLACE, "matmul"):
+IN_PLACE = (*_expr.IN_PLACE, "matmul")
+for _name in IN_PLACE:
     setattr(Field, f"__i{_name}__", _refuse_in_place)
+
+
+def _check_in_place(field, box, value):
+    """Refuses ``A[1] += e``: it would change the cell 1 by the cell 2, its neighbour at 1."""
+    if not isinstance(value, Changed) or value.read.field is not field:
+        return
+    offsets = value.read.offsets
+    box = box if isinstance(box, tuple) else (box,)
+    places = tuple(_slices.whole(place) for place in box)
+    if value.read.box is None and places == offsets and any(offsets):
+        cells = ", ".join(f"{at}:{'' if at == -1 else at + 1}" for at in places)
+        at = ", ".join(map(str, places))
+        raise TraceError(
+            f"{field.name}[{at}] += e would read the neighbour at {at} of the cell {at}, "
+            f"because a number on the right of `=` is an offset; write {field.name}[{cells}] "
+            "+= e, and the same with other operators"
+        )
 
 
 class Spec:
