@@ -10,6 +10,8 @@
 // RUN:     | FileCheck %s --check-prefix=WAVE
 // RUN: stencilc %t/late.stencil --arch=x86-64-v4 --emit=gpu --tile=64,128 --pyramid-height=3 \
 // RUN:     | FileCheck %s --check-prefix=LATE
+// RUN: stencilc %t/pair.stencil --arch=x86-64-v4 --emit=gpu --tile=64,128 --pyramid-height=2 \
+// RUN:     | FileCheck %s --check-prefix=PAIR
 // RUN: not stencilc %t/heat.stencil --arch=x86-64-v4 --strategy=block --emit=gpu 2>&1 \
 // RUN:     | FileCheck %s --check-prefix=BLOCK
 // RUN: not stencilc %t/heat.stencil --arch=x86-64-v4 --emit=ptx 2>&1 \
@@ -58,6 +60,16 @@
 
 // Where P is read beside the point, its rim may be, and P has windows of its own.
 // LATE: func.func @late_3({{.*}}tiled.dynamic_shared = 22784
+
+// Both fields of a kernel, and both kernels, share the function that loads a box. It has no argument
+// for the buffers of the kernel.
+// PAIR: func.func private @box.0(%{{[^@]*}}tiled.name = "N"}, %{{[^@]*}}tiled.name = "M"}
+// PAIR-NOT: tiled.name = "W
+// PAIR: func.func @pair_2(
+// PAIR-COUNT-2: func.call @box.0
+// PAIR-NOT: func.func private
+// PAIR: func.func @pair_1(
+// PAIR-COUNT-2: func.call @box.0
 
 // ARM: tile.stencil.heat_1:
 // ARM: .globl stencil_code_
@@ -109,3 +121,13 @@ field U : f32 on G
 fn f -> (P, U) [1..N-2, 1..M-2] =
     (U[0,0], U[-1,0] + U[1,0] + U[0,-1] + U[0,1] - 2*U[0,0] - P[0,1])
 steps 10
+
+//--- pair.stencil
+param N
+param M
+struct Pair { a : f32, b : f32 }
+grid G = [0..N-1, 0..M-1]
+field W : Pair on G
+boundary W = periodic
+fn cross -> W [0..N-1, 0..M-1] = Pair { a: W[0,-1].b + W[-1,0].a, b: W[0,1].a + W[1,0].b }
+steps 4
