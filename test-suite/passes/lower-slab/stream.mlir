@@ -61,8 +61,8 @@
 // Where P is read beside the point, its rim may be, and P has windows of its own.
 // LATE: func.func @late_3({{.*}}tiled.dynamic_shared = 22784
 
-// Both fields of a kernel, and both kernels, share the function that loads a box. It has no argument
-// for the buffers of the kernel.
+// Both fields of a kernel, and both kernels, share the function that loads a box. It has no
+// argument for the buffers of the kernel.
 // PAIR: func.func private @box.0(%{{[^@]*}}tiled.name = "N"}, %{{[^@]*}}tiled.name = "M"}
 // PAIR-NOT: tiled.name = "W
 // PAIR: func.func @pair_2(

@@ -1,8 +1,8 @@
 //! The functions that a tile's function calls, each for one operation over a box of cells.
 //!
 //! A function takes the arguments of its kernel that it needs, the box, and the places of the
-//! values that it reads and writes. Actions that differ in their memory alone share one function, also
-//! those of several kernels: the code of a program does not grow with its steps.
+//! values that it reads and writes. Actions that differ in their memory alone share one function,
+//! also those of several kernels: the code of a program does not grow with its steps.
 
 use super::boxes::Cells;
 use super::layout::{Layout, Work, bytes_of};
