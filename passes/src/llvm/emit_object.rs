@@ -11,6 +11,7 @@ use super::ir::{self, internal, parse};
 use crate::kernel::host_function;
 use crate::target::{NATIVE, Target};
 use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::basic_block::BasicBlock;
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::passes::PassBuilderOptions;
@@ -23,6 +24,7 @@ use inkwell::values::{BasicValue, FunctionValue, InstructionOpcode, InstructionV
 use inkwell::{AddressSpace, OptimizationLevel};
 use melior::Context;
 use melior::ir::Module;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_runtime::plan::Plan;
@@ -227,7 +229,7 @@ fn prepare(llvm: &LlvmContext, module: &LlvmModule, vector: u32) {
         if function.count_basic_blocks() > 0 && vector > 0 {
             function.add_attribute(AttributeLoc::Function, width);
         }
-        if operations_on_16_bits(llvm, function) > MOST_ON_16_BITS {
+        if operations_on_16_bits(llvm, function) > MOST_ON_16_BITS || divides_sometimes(function) {
             function.add_attribute(AttributeLoc::Function, flag("noimplicitfloat"));
         }
         if calls(function) > MOST_COPIES {
@@ -264,6 +266,57 @@ fn operations_on_16_bits(llvm: &LlvmContext, function: FunctionValue) -> usize {
                 && instruction.get_operands().flatten().any(takes)
     };
     ir::instructions(function).filter(operates).count()
+}
+
+/// Whether an iteration of a loop divides integers only where a condition holds. LLVM 22 makes
+/// vectors of such a loop in which the first lane alone divides, where its own condition holds:
+/// other lanes then have an address that nobody computed.
+fn divides_sometimes(function: FunctionValue) -> bool {
+    let blocks = function.get_basic_blocks();
+    let places: HashMap<_, _> =
+        blocks.iter().enumerate().map(|(place, one)| (*one, place)).collect();
+    let mut before: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (from, block) in blocks.iter().enumerate() {
+        let end = block.get_terminator();
+        for operand in end.iter().flat_map(|end| end.get_operands()).flatten() {
+            let Operand::Block(target) = operand else { continue };
+            if let Some(to) = places.get(&target) {
+                before.entry(*to).or_default().push(from);
+            }
+        }
+    }
+    let is_head = |place: usize| {
+        let first = blocks.get(place).and_then(|block| block.get_first_instruction());
+        first.is_some_and(|first| first.get_opcode() == InstructionOpcode::Phi)
+            && branches(blocks.get(place))
+    };
+    let mut conditional = BTreeSet::new();
+    loop {
+        let known = conditional.len();
+        for (block, froms) in &before {
+            let guarded = |from: &usize| match branches(blocks.get(*from)) {
+                true => !is_head(*from) && froms.len() == 1,
+                false => conditional.contains(from),
+            };
+            if froms.iter().all(guarded) {
+                conditional.insert(*block);
+            }
+        }
+        if conditional.len() == known {
+            break;
+        }
+    }
+    let divides = |instruction: InstructionValue| ir::is_division(instruction.get_opcode());
+    conditional
+        .iter()
+        .filter_map(|place| blocks.get(*place))
+        .any(|block| block.get_instructions().any(divides))
+}
+
+/// Whether a block ends with a choice.
+fn branches(block: Option<&BasicBlock>) -> bool {
+    let end = block.and_then(|block| block.get_terminator());
+    end.is_some_and(|end| end.get_num_operands() > 1)
 }
 
 /// The most calls of a function that LLVM may inline. The steps of all kernels call the same

@@ -55,8 +55,13 @@ pub(super) fn instructions(
 }
 
 fn weight(opcode: InstructionOpcode) -> usize {
+    if is_division(opcode) { DIVISION } else { 1 }
+}
+
+/// Whether an instruction divides integers.
+pub(super) fn is_division(opcode: InstructionOpcode) -> bool {
     use InstructionOpcode::{SDiv, SRem, UDiv, URem};
-    if matches!(opcode, SDiv | SRem | UDiv | URem) { DIVISION } else { 1 }
+    matches!(opcode, SDiv | SRem | UDiv | URem)
 }
 
 /// Reads LLVM IR.

@@ -108,7 +108,7 @@ pub(crate) mod tests {
         assert!(text.contains("lies in `P` as no number, of records of 2 numbers"), "{text}");
         let text = refused(|plan| plan.buffers[1].start = Start::Record("Q".to_owned()));
         assert!(text.contains("records of 2 numbers, and `Q` has 0"), "{text}");
-        let text = refused(|plan| plan.buffers[1].kind = BufferKind::Watched);
+        let text = refused(|plan| plan.buffers[1].kind = BufferKind::Reduction);
         assert!(text.contains("is not of the kind `field`"), "{text}");
     }
 }

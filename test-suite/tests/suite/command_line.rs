@@ -357,7 +357,7 @@ fn a_crash_of_upstreams_is_told() {
 fn a_damaged_libdevice_is_told() {
     let installed = ".toolchain/cuda/nvidia/cu13/nvvm/libdevice/libdevice.10.bc";
     let named = std::env::var_os("STENCILC_LIBDEVICE").map(PathBuf::from);
-    let bytes = std::fs::read(named.unwrap_or_else(|| root().join(installed))).unwrap();
+    let bytes = std::fs::read(named.unwrap_or_else(|| root().join("..").join(installed))).unwrap();
     let scratch = Scratch::new();
     scratch.write(
         "sine.stencil",
