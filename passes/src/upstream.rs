@@ -56,8 +56,8 @@ pub(crate) fn run<T>(step: &str, work: impl FnOnce() -> T) -> T {
     under(&told, work)
 }
 
-/// Does work of others that may crash under the sentence for that end. Of works on several threads
-/// the newest has the say.
+/// Does work of others that may crash. A crash within is told by the sentence; of works on several
+/// threads, by that of the newest.
 pub(crate) fn under<T>(sentence: &str, work: impl FnOnce() -> T) -> T {
     let change = |change: &dyn Fn(&mut Vec<String>)| {
         let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);

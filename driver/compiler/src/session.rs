@@ -40,7 +40,7 @@ pub struct Options {
     pub device: Option<String>,
     /// libdevice, where it is not to be looked for.
     pub libdevice: Option<PathBuf>,
-    /// What the symbol of code for a processor ends with.
+    /// The end of the symbol of code for a processor.
     pub symbol_end: String,
     /// Passes to run from the stencil level to the gpu level in place of the compiler's own.
     pub passes: Option<String>,

@@ -66,7 +66,7 @@ pub fn is_reserved(name: &str) -> bool {
 /// The syntax tree of a source as text, in SL where its name ends with `.sl`.
 ///
 /// # Errors
-/// What is wrong with the syntax.
+/// The faults of the syntax.
 pub fn syntax_tree(source: &Source) -> Result<String, Vec<Diagnostic>> {
     let (text, diagnostics) = if sl::is_sl(&source.name) {
         sl::syntax_tree(source)

@@ -1,4 +1,4 @@
-//! What the plan says of arrays of structs: their buffers, and the place of each field in them.
+//! Arrays of structs in the plan: their buffers, and the place of each field in them.
 
 use super::{buffer, next};
 use crate::analysis::record_use;

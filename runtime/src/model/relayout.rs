@@ -15,7 +15,7 @@
 /// Bytes of a sector.
 const SECTOR: i64 = 32;
 
-/// What a launch does to the numbers of a cell.
+/// The numbers of a cell that a launch reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberUse {
     /// Numbers that it reads.
