@@ -24,7 +24,7 @@ use inkwell::values::{BasicValue, FunctionValue, InstructionOpcode, InstructionV
 use inkwell::{AddressSpace, OptimizationLevel};
 use melior::Context;
 use melior::ir::Module;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_runtime::plan::Plan;
@@ -155,13 +155,22 @@ pub fn emit(
     let vector = target.processor.map_or(0, |processor| processor.vector);
     let text = mlir::to_llvm_ir(context, host_function::module_of(module)?)?;
     let llvm = LlvmContext::create();
-    let module = parse(&llvm, &text, "")?;
     let machine = machine(&target.arch, OptimizationLevel::Aggressive)?;
-    module.set_triple(&machine.get_triple());
-    module.set_data_layout(&machine.get_target_data().get_data_layout());
-    table(&llvm, &module, (plan, symbol_end))?;
-    prepare(&llvm, &module, vector);
-    module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(internal)?;
+    let mut scalar = BTreeSet::new();
+    let module = loop {
+        let module = parse(&llvm, &text, "")?;
+        module.set_triple(&machine.get_triple());
+        module.set_data_layout(&machine.get_target_data().get_data_layout());
+        table(&llvm, &module, (plan, symbol_end))?;
+        prepare(&llvm, &module, vector, &scalar);
+        let options = PassBuilderOptions::create();
+        module.run_passes("default<O3>", &machine, options).map_err(internal)?;
+        let wrong = divides_under_masks(&module);
+        if wrong.is_subset(&scalar) {
+            break module;
+        }
+        scalar.extend(wrong);
+    };
     for function in module.get_functions() {
         let name = function.get_name().to_string_lossy().into_owned();
         if let Some(name) = name.strip_prefix(MATH) {
@@ -210,7 +219,7 @@ fn table<'l>(
 /// Says how wide vectors are, and that the C library's functions are to be called as they are:
 /// LLVM would replace a power by a product, which is rounded otherwise. Functions with many calls
 /// stay functions. LLVM makes no vectors of its own in a function that has `noimplicitfloat`.
-fn prepare(llvm: &LlvmContext, module: &LlvmModule, vector: u32) {
+fn prepare(llvm: &LlvmContext, module: &LlvmModule, vector: u32, scalar: &BTreeSet<String>) {
     // Functions of the program's must not take the place of the C library's.
     for own in module.get_functions().filter(|own| own.get_linkage() == Linkage::Internal) {
         let name = own.get_name().to_string_lossy().into_owned();
@@ -229,7 +238,7 @@ fn prepare(llvm: &LlvmContext, module: &LlvmModule, vector: u32) {
         if function.count_basic_blocks() > 0 && vector > 0 {
             function.add_attribute(AttributeLoc::Function, width);
         }
-        if operations_on_16_bits(llvm, function) > MOST_ON_16_BITS || divides_sometimes(function) {
+        if operations_on_16_bits(llvm, function) > MOST_ON_16_BITS || scalar.contains(&name) {
             function.add_attribute(AttributeLoc::Function, flag("noimplicitfloat"));
         }
         if calls(function) > MOST_COPIES {
@@ -268,55 +277,17 @@ fn operations_on_16_bits(llvm: &LlvmContext, function: FunctionValue) -> usize {
     ir::instructions(function).filter(operates).count()
 }
 
-/// Whether an iteration of a loop divides integers only where a condition holds. LLVM 22 makes
-/// vectors of such a loop in which the first lane alone divides, where its own condition holds:
-/// other lanes then have an address that nobody computed.
-fn divides_sometimes(function: FunctionValue) -> bool {
-    let blocks = function.get_basic_blocks();
-    let places: HashMap<_, _> =
-        blocks.iter().enumerate().map(|(place, one)| (*one, place)).collect();
-    let mut before: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (from, block) in blocks.iter().enumerate() {
-        let end = block.get_terminator();
-        for operand in end.iter().flat_map(|end| end.get_operands()).flatten() {
-            let Operand::Block(target) = operand else { continue };
-            if let Some(to) = places.get(&target) {
-                before.entry(*to).or_default().push(from);
-            }
-        }
-    }
-    let is_head = |place: usize| {
-        let first = blocks.get(place).and_then(|block| block.get_first_instruction());
-        first.is_some_and(|first| first.get_opcode() == InstructionOpcode::Phi)
-            && branches(blocks.get(place))
+/// The functions with vectors in which lanes divide integers one by one, where their conditions
+/// hold. LLVM 22 lets the first lane alone divide, if all lanes divide the same: where its own
+/// condition does not hold, the others have a quotient that nobody computed.
+fn divides_under_masks(module: &LlvmModule<'_>) -> BTreeSet<String> {
+    let divides = |block: &BasicBlock| {
+        let name = block.get_name().to_string_lossy();
+        ["pred.sdiv", "pred.srem", "pred.udiv", "pred.urem"].iter().any(|of| name.starts_with(of))
     };
-    let mut conditional = BTreeSet::new();
-    loop {
-        let known = conditional.len();
-        for (block, froms) in &before {
-            let guarded = |from: &usize| match branches(blocks.get(*from)) {
-                true => !is_head(*from) && froms.len() == 1,
-                false => conditional.contains(from),
-            };
-            if froms.iter().all(guarded) {
-                conditional.insert(*block);
-            }
-        }
-        if conditional.len() == known {
-            break;
-        }
-    }
-    let divides = |instruction: InstructionValue| ir::is_division(instruction.get_opcode());
-    conditional
-        .iter()
-        .filter_map(|place| blocks.get(*place))
-        .any(|block| block.get_instructions().any(divides))
-}
-
-/// Whether a block ends with a choice.
-fn branches(block: Option<&BasicBlock>) -> bool {
-    let end = block.and_then(|block| block.get_terminator());
-    end.is_some_and(|end| end.get_num_operands() > 1)
+    let functions = module.get_functions();
+    let wrong = functions.filter(|function| function.get_basic_block_iter().any(|at| divides(&at)));
+    wrong.map(|function| function.get_name().to_string_lossy().into_owned()).collect()
 }
 
 /// The most calls of a function that LLVM may inline. The steps of all kernels call the same

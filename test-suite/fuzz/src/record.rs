@@ -11,10 +11,12 @@ use stencil_runtime::record::records;
 
 /// The command line that runs a case with one of its schedules.
 pub fn command_line(case: &Case, schedule: &Schedule, file: &str) -> String {
-    let mut line = format!("stencilc run {file} --target sim --check --fp-contract off");
+    let target = if schedule.is_for_processor() { "cpu" } else { "sim" };
+    let mut line = format!("stencilc run {file} --target {target} --check --fp-contract off");
     let passes = schedule.passes();
     line += &match &passes {
         Some(passes) => format!(" --passes '{passes}'"),
+        None if schedule.is_for_processor() => String::new(),
         None => format!(" --strategy {}", schedule.strategy),
     };
     let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
