@@ -4,6 +4,7 @@ use crate::affine::lower_affine_nest::LowerAffineNest;
 use crate::affine::tile_affine_nest::TileAffineNest;
 use crate::gpu::bank_pad::BankPad;
 use crate::gpu::coalesce_relayout::CoalesceRelayout;
+use crate::gpu::eliminate_barriers::EliminateBarriers;
 use crate::gpu::guard_launches::GuardLaunches;
 use crate::gpu::interleave_records::InterleaveRecords;
 use crate::gpu::lower_peer::LowerPeer;
@@ -173,6 +174,7 @@ pub fn nest_gpu(config: &Config) -> Vec<Step> {
     steps.push(Step::ours(LowerAffineNest));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     if !config.no_nest_tiles {
+        steps.push(Step::ours(EliminateBarriers));
         steps.push(Step::ours(BankPad));
     }
     steps

@@ -33,6 +33,7 @@ const BEHIND: &[&Info] = &[
     &gpu::coalesce_relayout::INFO,
     &gpu::interleave_records::INFO,
     &reduce::combine_stores::INFO,
+    &gpu::eliminate_barriers::INFO,
     &gpu::bank_pad::INFO,
     &gpu::guard_launches::INFO,
     &gpu::lower_peer::INFO,

@@ -9,6 +9,7 @@ pub mod index_width;
 pub mod kernel_work;
 pub mod lane_addresses;
 pub mod lane_values;
+pub mod memory_effects;
 pub mod partial_sums;
 pub mod record_use;
 pub mod reductions;

@@ -2,6 +2,7 @@
 
 pub mod bank_pad;
 pub mod coalesce_relayout;
+pub mod eliminate_barriers;
 pub mod guard_launches;
 pub mod interleave_records;
 pub mod lower_peer;

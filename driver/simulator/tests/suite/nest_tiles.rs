@@ -111,7 +111,8 @@ fn threads_that_only_copy_compute_nothing() {
 
 #[test]
 fn no_barrier_can_be_left_out() {
-    for case in [MM, MV] {
+    // `eliminate-barriers` leaves one of two in a convolution, whose only tile needs one.
+    for (case, some) in [(MM, 4), (MV, 4), (CONV, 1)] {
         let mut texts = String::new();
         run(&case, true, |text| {
             texts.clone_from(&text);
@@ -119,7 +120,7 @@ fn no_barrier_can_be_left_out() {
         })
         .unwrap();
         let barriers = texts.matches("gpu.barrier").count();
-        assert!(barriers >= 4, "{}: {barriers}", case.program);
+        assert!(barriers >= some, "{}: {barriers}", case.program);
         for left_out in 0..barriers {
             let without = |text: String| {
                 let place = text.match_indices("gpu.barrier").nth(left_out).unwrap().0;

@@ -1,0 +1,253 @@
+//! What the operations of a kernel read and write, and whether the order of two accesses by
+//! different threads of a block matters.
+//!
+//! Memory is told apart by what a memref stands on: a shared buffer that the kernel declares, a
+//! part of dynamic shared memory, a thread's own buffer, an argument in global memory. Arguments
+//! may be the same memory. An operation that is not known here may read and write everything.
+
+use melior::ir::r#type::MemRefType;
+use melior::ir::{ShapedTypeLike, ValueLike};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use stencil_dialects::attribute;
+use stencil_dialects::mlir::{self, Op, Val};
+
+/// What some operations do to memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    accesses: Vec<Access>,
+    /// Whether an operation may do anything.
+    unknown: bool,
+}
+
+/// A read or write of elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Access {
+    place: Place,
+    /// The memref.
+    memref: usize,
+    writes: bool,
+    /// Of each index, the axis along which it is the thread's number. Nothing for vectors, which
+    /// reach into the elements of others.
+    threads: Vec<Option<usize>>,
+}
+
+/// Where an access lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Memory of the thread alone.
+    Own,
+    /// A shared buffer, by its value.
+    Shared(usize),
+    /// Bytes of dynamic shared memory.
+    Dynamic(Range<i64>),
+    /// Global memory, by the value at its root.
+    Global(usize),
+}
+
+impl Effects {
+    /// Adds those of others.
+    pub fn extend(&mut self, others: Self) {
+        self.unknown |= others.unknown;
+        self.accesses.extend(others.accesses.into_iter().filter(|one| one.place != Place::Own));
+    }
+
+    /// Whether nothing is read or written.
+    fn is_empty(&self) -> bool {
+        !self.unknown && self.accesses.is_empty()
+    }
+
+    /// Whether results may depend on the order of these and other effects, where they are those of
+    /// different threads of a block that has threads along these axes.
+    pub fn conflict(&self, others: &Self, axes: &[usize]) -> bool {
+        (self.unknown && !others.is_empty())
+            || (others.unknown && !self.is_empty())
+            || self.accesses.iter().any(|one| {
+                others.accesses.iter().any(|other| {
+                    (one.writes || other.writes)
+                        && one.place.may_meet(&other.place)
+                        && !one.is_of_same_thread(other, axes)
+                })
+            })
+    }
+}
+
+impl Place {
+    fn may_meet(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Shared(one), Self::Shared(other)) => one == other,
+            (Self::Dynamic(one), Self::Dynamic(other)) => {
+                one.start < other.end && other.start < one.end
+            }
+            (Self::Global(_), Self::Global(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Access {
+    /// Whether elements that both accesses reach belong to one thread: they are of one memref, and
+    /// an index of both is the thread's number, for each axis.
+    fn is_of_same_thread(&self, other: &Self, axes: &[usize]) -> bool {
+        let same_shape = self.threads.len() == other.threads.len();
+        let along = |axis: &usize| {
+            let mut both = self.threads.iter().zip(&other.threads);
+            both.any(|(one, other)| *one == Some(*axis) && other == one)
+        };
+        same_shape && self.memref == other.memref && axes.iter().all(along)
+    }
+}
+
+/// A kernel, with what its values come from.
+pub struct Kernel<'c> {
+    makers: BTreeMap<usize, Op<'c>>,
+}
+
+impl<'c> Kernel<'c> {
+    /// Reads a kernel.
+    pub fn of(kernel: Op<'c>) -> Self {
+        let makers = mlir::walk(kernel).into_iter().flat_map(|op| {
+            mlir::results(op).into_iter().map(move |result| (mlir::key(result), op))
+        });
+        Self { makers: makers.collect() }
+    }
+
+    /// The effects of an operation and of all in it.
+    pub fn effects(&self, op: Op<'c>) -> Effects {
+        let mut all = Effects::default();
+        for inner in mlir::walk(op) {
+            match self.access(inner) {
+                Known::Nothing => {}
+                Known::Access(access) => {
+                    all.extend(Effects { accesses: vec![access], unknown: false });
+                }
+                Known::Unknown => all.unknown = true,
+            }
+        }
+        all
+    }
+
+    fn access(&self, op: Op<'c>) -> Known {
+        let name = mlir::name(op);
+        if is_free(name) {
+            return Known::Nothing;
+        }
+        let operands = mlir::operands(op);
+        let (place, writes) = match name {
+            "memref.load" | "vector.load" => (0, false),
+            "memref.store" | "vector.store" => (1, true),
+            _ => return Known::Unknown,
+        };
+        let Some((memref, indices)) = operands.get(place..).and_then(<[Val<'c>]>::split_first)
+        else {
+            return Known::Unknown;
+        };
+        let Some(place) = self.place(*memref) else { return Known::Unknown };
+        let thread = |index: &Val<'c>| self.thread_axis(*index);
+        let is_vector = name.starts_with("vector.");
+        let threads = if is_vector { Vec::new() } else { indices.iter().map(thread).collect() };
+        Known::Access(Access { place, memref: mlir::key(*memref), writes, threads })
+    }
+
+    /// Where a memref lies; nothing where it is not known.
+    fn place(&self, memref: Val<'c>) -> Option<Place> {
+        let ty = MemRefType::try_from(memref.r#type()).ok()?;
+        let space = ty.memory_space().map(|space| space.to_string()).unwrap_or_default();
+        let Some(maker) = self.makers.get(&mlir::key(memref)) else {
+            return match space.as_str() {
+                "#gpu.address_space<workgroup>" => Some(Place::Shared(mlir::key(memref))),
+                "#gpu.address_space<private>" => Some(Place::Own),
+                "" | "#gpu.address_space<global>" => Some(Place::Global(mlir::key(memref))),
+                _ => None,
+            };
+        };
+        match mlir::name(*maker) {
+            "memref.alloca" => Some(Place::Own),
+            "gpu.dynamic_shared_memory" => Some(Place::Dynamic(0..i64::MAX)),
+            "memref.view" => {
+                let operands = mlir::operands(*maker);
+                let source = self.place(*operands.first()?)?;
+                let (Place::Dynamic(_), [_, shift]) = (&source, operands.as_slice()) else {
+                    return Some(source);
+                };
+                Some(self.bytes(ty, *shift).map_or(source, Place::Dynamic))
+            }
+            "memref.subview"
+            | "memref.cast"
+            | "memref.reinterpret_cast"
+            | "memref.memory_space_cast" => self.place(*mlir::operands(*maker).first()?),
+            _ => None,
+        }
+    }
+
+    /// The bytes of a view of dynamic shared memory.
+    fn bytes(&self, ty: MemRefType<'c>, shift: Val<'c>) -> Option<Range<i64>> {
+        let shift = self.makers.get(&mlir::key(shift))?;
+        let start = mlir::attribute(*shift, "value").and_then(attribute::as_integer)?;
+        let element = i64::from(mlir::bit_width(ty.element())?.div_ceil(8));
+        let bytes = mlir::static_cells(ty.into())?.checked_mul(element)?;
+        Some(start..start.checked_add(bytes)?)
+    }
+
+    /// The axis along which a value is the thread's number.
+    fn thread_axis(&self, value: Val<'c>) -> Option<usize> {
+        let maker = self.makers.get(&mlir::key(value))?;
+        if mlir::name(*maker) != "gpu.thread_id" {
+            return None;
+        }
+        let text = mlir::attribute(*maker, "dimension")?.to_string();
+        ["dim x", "dim y", "dim z"].into_iter().position(|name| text.contains(name))
+    }
+}
+
+/// What is known of an operation.
+enum Known {
+    Nothing,
+    Access(Access),
+    Unknown,
+}
+
+/// Whether an operation itself reads and writes no memory.
+fn is_free(name: &str) -> bool {
+    let free = [
+        "gpu.barrier",
+        "gpu.block_dim",
+        "gpu.block_id",
+        "gpu.dynamic_shared_memory",
+        "gpu.global_id",
+        "gpu.grid_dim",
+        "gpu.lane_id",
+        "gpu.return",
+        "gpu.shuffle",
+        "gpu.subgroup_id",
+        "gpu.subgroup_size",
+        "gpu.thread_id",
+        "affine.apply",
+        "affine.max",
+        "affine.min",
+        "affine.yield",
+        "memref.alloca",
+        "memref.cast",
+        "memref.dim",
+        "memref.memory_space_cast",
+        "memref.prefetch",
+        "memref.reinterpret_cast",
+        "memref.subview",
+        "memref.view",
+        "scf.condition",
+        "scf.for",
+        "scf.if",
+        "scf.while",
+        "scf.yield",
+        "affine.for",
+        "affine.if",
+        "ub.poison",
+        "vector.broadcast",
+        "vector.extract",
+        "vector.fma",
+        "vector.from_elements",
+        "vector.insert",
+        "vector.shuffle",
+    ];
+    name.starts_with("arith.") || name.starts_with("math.") || free.contains(&name)
+}
