@@ -220,7 +220,12 @@ fn header_message(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return "it ends within its header".to_string();
     }
-    // The parser of the header's dictionary reports over several lines with a caret.
     let text = error.to_string();
+    if text.contains("must be string or list") {
+        return "the type of a member in its header is a tuple; give the member's extents as one \
+                shape, as in ('m', '<i4', (3, 2))"
+            .to_string();
+    }
+    // The parser of the header's dictionary reports over several lines with a caret.
     text.lines().next().unwrap_or_default().trim_end_matches(':').to_string()
 }

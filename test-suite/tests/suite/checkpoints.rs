@@ -51,6 +51,28 @@ fn done(scratch: &Scratch, line: &str) {
     assert_eq!(outcome.code, Some(0), "{line}\n{}", outcome.stderr);
 }
 
+/// Reductions that begin with one number, and temp fields of one size, which are kept from step to
+/// step, go on each with its own value.
+#[test]
+fn values_that_begin_alike_go_on_apart() {
+    const TWO: &str = "param N\ngrid G = [0..N-1]\nfield A : i32 on G\n\
+        temp field S : i32 on G\ntemp field T : i32 on G\n\
+        reduce a : i32 = sum(b + a) on [0..0] initially 1\n\
+        fn s -> S [1..N-2] = S[0] + A[0] + 1\nfn u -> T [1..N-2] = 2*T[0] + A[0] + 3\n\
+        fn f -> A [1..N-2] = S[0] - T[0] + a\n\
+        reduce b : i32 = sum(A[0]) on [0..N-1] initially 1\nsteps 5\n";
+    let scratch = Scratch::new();
+    scratch.write("two.stencil", TWO);
+    let run = "stencilc run two.stencil --size N=9 --in A=random:1";
+    done(&scratch, &format!("{run} --target reference --out A=whole.npy"));
+    for target in ["reference", "sim", "cpu"] {
+        let kept = format!("--target {target} --checkpoint {target} --checkpoint-every 1");
+        done(&scratch, &format!("{run} {kept} --out A=parts.npy"));
+        let files = scratch.contents();
+        assert!(files["parts.npy"] == files["whole.npy"], "{target}");
+    }
+}
+
 /// `t` goes on where the first ten steps ended.
 #[test]
 fn ten_steps_and_ten_more_are_twenty() {

@@ -114,6 +114,19 @@ fn values_that_are_taken_over_from_another_field() {
     }
 }
 
+/// A condition of a run that compares conditions, and one of a complex number.
+#[test]
+fn conditions_of_runs_bind_values() {
+    for condition in ["r == (t == 1)", "cabs(vec(q, q)) > 20", "r != (q > 3)"] {
+        let text = format!(
+            "param N\ngrid G = [0..N-1]\nfield B : f64 on G\n\
+             fn f -> B [0..N-1] = B[0] * 2 + 1\nreduce q : f64 = max(B[0]) on [0..N-1]\n\
+             reduce r : bool = any(B[0] > 5) on [0..N-1]\nsteps 4 until {condition}\n"
+        );
+        agree_on(&text, "--size N=5 --in B=zeros");
+    }
+}
+
 /// Runs the tool in a folder with a program, and gives what it prints.
 fn said(words: &str, code: i32) -> String {
     let scratch = Scratch::new();

@@ -4,7 +4,7 @@ use super::names::Symbol;
 use super::{Checker, Scope};
 use crate::ast::{self, Name};
 use crate::diagnostics::Diagnostic;
-use crate::program::{Boundary, Expr, ExprKind, FieldId, LocalId};
+use crate::program::{Boundary, Expr, FieldId};
 use crate::source::Span;
 
 /// Names of the coordinates in a rule, slowest dimension first.
@@ -79,13 +79,9 @@ impl Checker<'_> {
             ..Scope::default()
         };
         let values = self.piece_value(rule, Some(field));
-        let shared: Vec<_> = std::mem::take(&mut self.scope.frames).into_iter().flatten().collect();
-        let bind = |body: Expr, (id, value): &(LocalId, Expr)| {
-            let (ty, span) = (body.ty, body.span);
-            Expr { kind: ExprKind::Let(*id, Box::new(value.clone()), Box::new(body)), ty, span }
-        };
+        let lets: Vec<_> = std::mem::take(&mut self.scope.frames).into_iter().flatten().collect();
         self.scope = Scope::default();
-        Some(values?.into_iter().map(|value| shared.iter().rev().fold(value, bind)).collect())
+        Some(values?.into_iter().map(|value| value.with_lets(lets.clone())).collect())
     }
 
     /// Refuses reads of cells in a rule, and in the condition of `until`.

@@ -358,6 +358,7 @@ impl Checker<'_> {
         }
         self.scope = Scope { ends_run: true, ..Scope::default() };
         let condition = self.expression(&until.condition);
+        let lets = std::mem::take(&mut self.scope.frames).into_iter().flatten().collect();
         self.scope = Scope::default();
         let (Some(every), Some(condition)) = (every, condition) else {
             self.sound = false;
@@ -371,6 +372,7 @@ impl Checker<'_> {
             return;
         }
         let text = self.source.slice(span).split_whitespace().collect::<Vec<_>>().join(" ");
-        self.program.until = Some(Until { condition: condition.expr, every, text, span });
+        self.program.until =
+            Some(Until { condition: condition.expr.with_lets(lets), every, text, span });
     }
 }
