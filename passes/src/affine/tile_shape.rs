@@ -4,7 +4,7 @@
 //!
 //! A thread has several cells, 8 x 8 at most, where an element of each copy can serve several and
 //! loads outweigh arithmetic. Blocks then have 16 x 16 threads, otherwise 8 x 32, and 128 along one
-//! axis. Where one axis is all there is and each thread reads elements of its own, as in a product
+//! axis. Threads of 8 x 32 have two rows where no copy depends on the row. Where one axis is all there is and each thread reads elements of its own, as in a product
 //! of a matrix and a vector, the threads are too few to keep memory busy: a block then has 32 that
 //! compute, and eight times as many that copy.
 
@@ -232,7 +232,12 @@ pub fn default<'c>(
         _ => &[16, 16, 1],
     };
     let slowest_first = |all: &[i64]| all.iter().rev().copied().collect::<Vec<_>>();
-    let per_thread: Vec<i64> = (0..axes).map(|axis| if axis < 2 { cells } else { 1 }).collect();
+    let mut per_thread: Vec<i64> = (0..axes).map(|axis| if axis < 2 { cells } else { 1 }).collect();
+    if let ([_, rows], 1) = (per_thread.as_mut_slice(), cells)
+        && tileable.loops.iter().all(|of| serves_rows(function, launch, of))
+    {
+        *rows = 2;
+    }
     let mut tile = NestTile {
         threads: slowest_first(threads),
         copiers: if streams { 8 } else { 1 },
@@ -262,6 +267,14 @@ pub fn default<'c>(
 fn streams(function: &Function, tileable: &Tileable, of: &TimeLoop) -> bool {
     let own = |copy: &Copy| tileable.space.iter().all(|at| copy.depends_on(function.nest, *at));
     of.copies.iter().any(own)
+}
+
+/// Whether each element of a loop's copies serves all rows of a block.
+fn serves_rows(function: &Function, launch: &Launch, of: &TimeLoop) -> bool {
+    let mut rows = launch.axes.iter().filter(|(_, axis)| **axis == 1);
+    let own = |copy: &Copy| rows.clone().any(|(at, _)| copy.depends_on(function.nest, *at));
+    let shared = of.copies.iter().all(|copy| !own(copy));
+    of.uniform && !of.copies.is_empty() && shared && rows.next().is_some()
 }
 
 /// Cells of a thread along each of the first two axes.
