@@ -51,7 +51,7 @@ impl Lanes {
 pub fn operation(op: Op, operands: &[Option<Lanes>]) -> Option<Lanes> {
     let name = mlir::name(op);
     if name == "arith.constant" {
-        return constant(op);
+        return constant(op).map(|value| Lanes::uniform(value, true));
     }
     if let "affine.apply" | "affine.min" | "affine.max" = name {
         let map = mlir::attribute(op, "map").and_then(attribute::as_map)?;
@@ -63,8 +63,8 @@ pub fn operation(op: Op, operands: &[Option<Lanes>]) -> Option<Lanes> {
     }
     match operands {
         [Some(value)] if is_cast(name) => Some(*value),
-        [Some(left), Some(right)] if name == "arith.cmpi" => compare(op, left, right),
-        [Some(left), Some(right)] => left.join(right, |a, b| binary(name, a, b)),
+        [Some(left), Some(right)] if name == "arith.cmpi" => left.join(right, comparison(op)?),
+        [Some(left), Some(right)] => left.join(right, binary(name)?),
         [Some(condition), Some(yes), Some(no)] if name == "arith.select" => {
             let mut at = no.at;
             for ((slot, yes), condition) in at.iter_mut().zip(&yes.at).zip(&condition.at) {
@@ -112,83 +112,95 @@ fn affine(expression: AffineExpr, operands: &[Option<Lanes>], dims: usize) -> Op
     }
     let left = affine(expression.lhs(), operands, dims)?;
     let right = affine(expression.rhs(), operands, dims)?;
-    let name = if expression.is_add() {
-        "arith.addi"
-    } else if expression.is_mul() {
-        "arith.muli"
-    } else if expression.is_floor_div() {
-        "arith.floordivsi"
-    } else if expression.is_ceil_div() {
-        "arith.ceildivsi"
-    } else {
-        return left.join(&right, |a, b| a.checked_rem_euclid(b));
-    };
-    left.join(&right, |a, b| binary(name, a, b))
+    left.join(&right, of_expression(expression)?)
 }
 
-fn constant(op: Op) -> Option<Lanes> {
+/// The function of an affine expression's two sides; none for a number by itself.
+pub fn of_expression(expression: AffineExpr) -> Option<Binary> {
+    if expression.is_add() {
+        binary("arith.addi")
+    } else if expression.is_mul() {
+        binary("arith.muli")
+    } else if expression.is_floor_div() {
+        binary("arith.floordivsi")
+    } else if expression.is_ceil_div() {
+        binary("arith.ceildivsi")
+    } else if expression.is_mod() {
+        Some(i64::checked_rem_euclid)
+    } else {
+        None
+    }
+}
+
+/// The integer of a constant; a bit is 0 or 1.
+pub fn constant(op: Op) -> Option<i64> {
     let value = mlir::attribute(op, "value").and_then(attribute::as_integer)?;
     let is_bit = mlir::results(op).first().is_some_and(|v| mlir::bit_width(v.r#type()) == Some(1));
-    Some(Lanes::uniform(if is_bit { value & 1 } else { value }, true))
+    Some(if is_bit { value & 1 } else { value })
 }
 
-fn is_cast(name: &str) -> bool {
+/// Whether an operation hands its operand on as another type of integer.
+pub fn is_cast(name: &str) -> bool {
     let casts = ["index_cast", "index_castui", "extsi", "extui", "trunci"];
     name.strip_prefix("arith.").is_some_and(|name| casts.contains(&name))
 }
 
-fn binary(name: &str, a: i64, b: i64) -> Option<i64> {
-    let unsigned = |value: Option<i64>| value.filter(|_| a >= 0 && b >= 0);
-    let shift = u32::try_from(b).ok();
-    match name.strip_prefix("arith.")? {
-        "addi" => a.checked_add(b),
-        "subi" => a.checked_sub(b),
-        "muli" => a.checked_mul(b),
-        "divsi" => a.checked_div(b),
-        "remsi" => a.checked_rem(b),
-        "floordivsi" => {
+/// A function of two integers, which has no result where the operation has none.
+pub type Binary = fn(i64, i64) -> Option<i64>;
+
+/// The function of an operation on two integers; none for other operations.
+pub fn binary(name: &str) -> Option<Binary> {
+    Some(match name.strip_prefix("arith.")? {
+        "addi" => i64::checked_add,
+        "subi" => i64::checked_sub,
+        "muli" => i64::checked_mul,
+        "divsi" => i64::checked_div,
+        "remsi" => i64::checked_rem,
+        "floordivsi" => |a, b| {
             let rounded_up = i64::from(a.checked_rem(b)? != 0 && (a < 0) != (b < 0));
             a.checked_div(b).map(|quotient| quotient - rounded_up)
-        }
-        "ceildivsi" => {
+        },
+        "ceildivsi" => |a, b| {
             let rounded_down = i64::from(a.checked_rem(b)? != 0 && (a < 0) == (b < 0));
             a.checked_div(b).map(|quotient| quotient + rounded_down)
-        }
-        "divui" => unsigned(a.checked_div(b)),
-        "remui" => unsigned(a.checked_rem(b)),
-        "ceildivui" => unsigned(a.checked_add(b)?.checked_sub(1)?.checked_div(b)),
-        "minsi" => Some(a.min(b)),
-        "maxsi" => Some(a.max(b)),
-        "minui" => unsigned(Some(a.min(b))),
-        "maxui" => unsigned(Some(a.max(b))),
-        "andi" => Some(a & b),
-        "ori" => Some(a | b),
-        "xori" => Some(a ^ b),
-        "shli" => a.checked_shl(shift?).filter(|shifted| shifted >> b == a),
-        "shrsi" => a.checked_shr(shift?),
-        "shrui" => unsigned(a.checked_shr(shift?)),
-        _ => None,
-    }
+        },
+        "divui" => |a, b| unsigned(a, b)?.checked_div(b),
+        "remui" => |a, b| unsigned(a, b)?.checked_rem(b),
+        "ceildivui" => |a, b| unsigned(a, b)?.checked_add(b)?.checked_sub(1)?.checked_div(b),
+        "minsi" => |a, b| Some(a.min(b)),
+        "maxsi" => |a, b| Some(a.max(b)),
+        "minui" => |a, b| Some(unsigned(a, b)?.min(b)),
+        "maxui" => |a, b| Some(unsigned(a, b)?.max(b)),
+        "andi" => |a, b| Some(a & b),
+        "ori" => |a, b| Some(a | b),
+        "xori" => |a, b| Some(a ^ b),
+        "shli" => |a, b| a.checked_shl(u32::try_from(b).ok()?).filter(|shifted| shifted >> b == a),
+        "shrsi" => |a, b| a.checked_shr(u32::try_from(b).ok()?),
+        "shrui" => |a, b| unsigned(a, b)?.checked_shr(u32::try_from(b).ok()?),
+        _ => return None,
+    })
 }
 
-fn compare(op: Op, left: &Lanes, right: &Lanes) -> Option<Lanes> {
+/// The first of two numbers, if neither is negative.
+fn unsigned(a: i64, b: i64) -> Option<i64> {
+    (a >= 0 && b >= 0).then_some(a)
+}
+
+/// The function of a comparison of integers: 1 where it holds, else 0.
+pub fn comparison(op: Op) -> Option<Binary> {
     let predicate = mlir::attribute(op, "predicate").and_then(attribute::as_integer)?;
-    left.join(right, |a, b| {
-        let unsigned = (a as u64).cmp(&(b as u64));
-        let holds = match predicate {
-            0 => a == b,
-            1 => a != b,
-            2 => a < b,
-            3 => a <= b,
-            4 => a > b,
-            5 => a >= b,
-            6 => unsigned.is_lt(),
-            7 => unsigned.is_le(),
-            8 => unsigned.is_gt(),
-            9 => unsigned.is_ge(),
-            _ => return None,
-        };
-        Some(i64::from(holds))
+    Some(match predicate {
+        0 => |a, b| Some((a == b).into()),
+        1 => |a, b| Some((a != b).into()),
+        2 => |a, b| Some((a < b).into()),
+        3 => |a, b| Some((a <= b).into()),
+        4 => |a, b| Some((a > b).into()),
+        5 => |a, b| Some((a >= b).into()),
+        6 => |a, b| Some(((a as u64) < b as u64).into()),
+        7 => |a, b| Some((a as u64 <= b as u64).into()),
+        8 => |a, b| Some((a as u64 > b as u64).into()),
+        9 => |a, b| Some((a as u64 >= b as u64).into()),
+        _ => return None,
     })
 }
 
@@ -210,7 +222,7 @@ mod tests {
             ("arith.shli", 3, 4, Some(48)),
             ("arith.shli", 3, 63, None),
         ] {
-            assert_eq!(binary(name, a, b), expected, "{name} {a} {b}");
+            assert_eq!(binary(name).and_then(|of| of(a, b)), expected, "{name} {a} {b}");
         }
     }
 
