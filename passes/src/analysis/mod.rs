@@ -3,9 +3,11 @@
 pub mod bank_conflicts;
 pub mod crossed;
 pub mod footprint;
+pub mod global_traffic;
 pub mod grid_ends;
 pub mod hull;
 pub mod index_width;
+pub mod iteration_space;
 pub mod kernel_work;
 pub mod lane_addresses;
 pub mod lane_values;
