@@ -55,6 +55,9 @@ pub(crate) fn execute(
     if reported || c_stem.is_some() {
         kept.extend([Level::Plan, if processor { Level::Llvm } else { Level::Ptx }]);
     }
+    if reported {
+        kept.push(Level::Gpu);
+    }
     let compiled = compile(common, &session, &source, &kept, cancel)?;
     let report = reported.then(|| session.report(&source, &compiled)).transpose()?;
     let mut outputs = Outputs::default();

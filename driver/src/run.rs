@@ -94,8 +94,8 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     let mut told = why.map_or_else(String::new, |why| why + "\n");
     told += &summary(&outcome);
     told += &values(&declared, &outcome, begin);
-    if let Some(counters) = outcome.counters.as_ref().filter(|_| args.report) {
-        told += &counters.to_string();
+    if args.report {
+        told += &outcome.counted().unwrap_or_default();
     }
     if args.check {
         told += &job.checked(&outcome, args.tolerance)?;
@@ -105,7 +105,7 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
         let names: Vec<_> = states.iter().map(|name| format!("--out {name}=FILE.npy")).collect();
         told += &format!("the result was not kept; keep it with {}\n", names.join(" "));
     }
-    let json = outcome.counters.as_ref().map(|counters| counters.json() + "\n");
+    let json = outcome.counted_json();
     files.last(begin + outcome.steps, &outcome.outputs, args.report_json.as_deref().zip(json))?;
     say(told);
     Ok(())

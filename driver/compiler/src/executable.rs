@@ -10,6 +10,7 @@ use crate::pauses;
 use crate::processor::{self, Machine};
 use crate::session::Session;
 use crate::stages::{self, Compilation, Timing, text_with_places};
+use crate::traffic::{self, Effort};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -129,7 +130,7 @@ impl Executable {
         object: Object,
         threads: Option<NonZeroUsize>,
     ) -> Result<Self, Failure> {
-        let every = every(session, source)?;
+        let every = pauses::every(session, source)?;
         let code = Code::Object(Machine::new(object, threads));
         Ok(Self { source: source.clone(), plan, code, nest: false, every, timing: Timing::new() })
     }
@@ -160,7 +161,7 @@ impl Executable {
         let (plan, code) =
             lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;
         let (nest, timing) = (compilation.is_nest(), compilation.timing);
-        let every = every(session, source)?;
+        let every = pauses::every(session, source)?;
         Ok(Self { source: source.clone(), plan, code, nest, every, timing })
     }
 
@@ -299,11 +300,15 @@ impl Executable {
         };
         let mut simulator = Simulator::new(&module, options)
             .map_err(|error| Failure::in_source(&error, &self.source))?;
+        let (whole, mut traffic) = (control.pauses.is_none(), None);
         let ran = run.go(control, |bound, inputs, control| {
+            if whole {
+                traffic = traffic::of(&module, &self.plan, bound, Effort::Whole).ok();
+            }
             self.on(&mut simulator, bound, inputs, control)
         })?;
         let counters = Some(simulator.report());
-        Ok(Outcome { counters, ..ran })
+        Ok(Outcome { counters, traffic, ..ran })
     }
 
     /// Ends the threads of loaded code that no run uses.
@@ -379,12 +384,6 @@ impl Executable {
         let ended = until.map(|(until, of)| Ended { condition: until.text.clone(), met: of.met });
         Ok(Outcome { outputs, steps, ended, launches, elapsed, ..Outcome::of(bound) })
     }
-}
-
-/// After how many steps a program looks whether it ends early.
-fn every(session: &Session, source: &Source) -> Result<Option<i64>, Failure> {
-    let until = if stages::is_mlir(source) { None } else { session.check(source)?.until };
-    Ok(until.map(|until| until.every))
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ mod session;
 pub mod stages;
 mod tile_search;
 pub mod toolchain;
+pub mod traffic;
 mod waves;
 
 pub use check::{Checked, compare};

@@ -1,5 +1,7 @@
 //! The result of a run.
 
+use crate::traffic::{Compared, Traffic};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stencil_runtime::array::Array;
@@ -25,9 +27,27 @@ pub struct Outcome {
     pub device: Option<String>,
     /// Counters of the simulator.
     pub counters: Option<stencil_simulator::Report>,
+    /// What the model predicts of the simulator's loads and stores; none of runs with pauses.
+    pub traffic: Option<Traffic>,
 }
 
 impl Outcome {
+    /// The simulator's counters as text, and the model's bytes beside those that it counted.
+    pub fn counted(&self) -> Option<String> {
+        let counted = self.counters.as_ref()?;
+        let compared = self.traffic.as_ref().map(|model| Compared { model, counted }.to_string());
+        Some(format!("{counted}{}", compared.unwrap_or_default()))
+    }
+
+    /// The same as JSON.
+    pub fn counted_json(&self) -> Option<String> {
+        let mut value = serde_json::to_value(self.counters.as_ref()?).unwrap_or_default();
+        if let Some(members) = value.as_object_mut() {
+            members.insert("model".to_owned(), json!(self.traffic));
+        }
+        Some(format!("{value:#}\n"))
+    }
+
     /// An outcome without results yet.
     pub(crate) fn of(bound: &Bound) -> Self {
         let cells = bound.shapes.iter().map(|shape| shape.iter().product()).max();
@@ -40,6 +60,7 @@ impl Outcome {
             cells: cells.unwrap_or(0),
             device: None,
             counters: None,
+            traffic: None,
         }
     }
 }

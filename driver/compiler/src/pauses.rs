@@ -4,8 +4,11 @@
 use crate::control::{Control, Pause, Pauses, Progress};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::session::Session;
+use crate::stages;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
+use stencil_frontend::source::Source;
 use stencil_runtime::array::{Array, ArrayError};
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::plan::Plan;
@@ -81,6 +84,12 @@ impl Run<'_> {
             (values, all) = (Some(carried), Some(total));
         }
     }
+}
+
+/// After how many steps a program looks whether it ends early.
+pub fn every(session: &Session, source: &Source) -> Result<Option<i64>, Failure> {
+    let until = if stages::is_mlir(source) { None } else { session.check(source)?.until };
+    Ok(until.map(|until| until.every))
 }
 
 /// Checks that a run in parts ends where a run in one would: it looks after `every` steps whether

@@ -3,8 +3,10 @@
 //! choose from.
 
 use crate::failure::Failure;
+use crate::level::Level;
 use crate::session::{Compiled, Session};
 use crate::toolchain;
+use crate::traffic::{self, Traffic};
 use crate::{roofline, waves};
 use serde::Serialize;
 use serde_json::json;
@@ -54,10 +56,14 @@ pub struct Report {
     pub roofline: Option<Roofline>,
     /// The predicted wavefronts under the chosen schedule.
     pub sweeps: Vec<Sweep>,
+    /// What a run loads and stores; none where the compile did not keep the gpu level, or where the
+    /// program takes no large sizes.
+    pub traffic: Option<Traffic>,
 }
 
 impl Session {
-    /// The report on a compile of a source, which must have kept the plan and the PTX.
+    /// The report on a compile of a source, which must have kept the plan and the PTX, and the gpu
+    /// level for its traffic.
     ///
     /// # Errors
     /// When plan or PTX was not asked for, when ptxas can't be run or refuses the PTX.
@@ -93,6 +99,8 @@ impl Session {
             let steps = u32::try_from(chosen.choice.pyramid_height.unwrap_or(1)).ok()?;
             Roofline::of(&chosen.kernels, steps, &chosen.prediction, device)
         });
+        let gpu = compiled.text(Level::Gpu);
+        let traffic = gpu.map(|gpu| traffic::of_large(source, gpu, plan)).transpose()?.flatten();
         Ok(Report {
             program: plan.program.clone(),
             settings: plan.settings.clone(),
@@ -102,6 +110,7 @@ impl Session {
             candidates,
             roofline,
             sweeps,
+            traffic,
         })
     }
 }
@@ -138,6 +147,9 @@ impl Display for Report {
         if let Some(name) = self.bottleneck() {
             writeln!(out, "bottleneck: {name}, by the prediction")?;
         }
+        if let Some(traffic) = &self.traffic {
+            write!(out, "{traffic}")?;
+        }
         if !self.assembled {
             writeln!(
                 out,
@@ -165,6 +177,8 @@ impl Report {
             "settings": self.settings,
             "index_width": self.index_width,
             "kernels": self.kernels,
+            "traffic": self.traffic,
+            "traffic_of_a_step": self.traffic.as_ref().map(Traffic::step),
             "roofline": self.roofline,
             "bottleneck": self.bottleneck(),
             "predicted": chosen.map(|chosen| json!({
