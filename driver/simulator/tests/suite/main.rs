@@ -13,4 +13,5 @@ mod nests;
 mod orders;
 mod plans;
 mod series;
+mod traffic;
 mod waves;
