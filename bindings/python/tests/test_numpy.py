@@ -224,6 +224,17 @@ def test_a_run_in_parts_loses_nothing():
         kernel(A=np.ones(4, np.float32), steps=3, every=1)
 
 
+def test_a_refused_run_in_parts_writes_nothing():
+    text = ("param N\ngrid G = [0..N-1]\nfield A : f64 on G\ntemp field D : f64 on G\n"
+            "fn f -> A [0..N-1] = A[0] + D[0]\nfn d -> D [0..N-1] = A[0]\nsteps 3\n")
+    kernel = stencilc.compile(text, target="reference")
+    a, out = np.ones(4), np.zeros(4)
+    for manner in (dict(in_place=True), dict(out=out)):
+        with pytest.raises(stencilc.ArgumentError, match="from step to step"):
+            kernel(A=a, steps=3, every=1, **manner)
+    assert (a == 1).all() and (out == 0).all()
+
+
 def test_until():
     text = ("param N\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A [0..N-1] = A[0] / 2\n"
             "reduce most : f32 = max(A[0]) on [0..N-1]\nsteps 100 until most < 0.2 every 2\n")

@@ -32,6 +32,11 @@ def with_history(kernel, values, when, keep, manner):
     if steps is None:
         raise ArgumentError("with `every`, give the number of steps too")
     _check_reductions(kernel._native.text or "", reductions)
+    if kernel._native.carries():
+        raise ArgumentError(
+            "the program keeps temp fields from step to step, and a run in parts would lose "
+            "them; declare them as fields, or leave out `every`"
+        )
     history = {name: [] for name in keep}
     taken = []
     total = [0, 0, 0.0, None, 0, 0]
@@ -48,11 +53,6 @@ def with_history(kernel, values, when, keep, manner):
         outputs, told = kernel._run(
             values, part, first_step + total[0], in_place, out, stream, report
         )
-        if kernel._native.carries():
-            raise ArgumentError(
-                "the program keeps temp fields from step to step, and a run in parts would lose "
-                "them; declare them as fields, or leave out `every`"
-            )
         total = _sum(total, told)
         taken.append(first_step + total[0])
         for name in keep:
