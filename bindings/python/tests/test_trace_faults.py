@@ -347,3 +347,42 @@ def test_options_are_checked_against_the_program(options, text):
     with pytest.raises(stencilc.CompileError) as raised:
         stencilc.compile(HEAT, target="sim", **options)
     assert text in str(raised.value)
+
+
+def of_torch(name):
+    """Calls the protocol as PyTorch's functions do."""
+
+    def function(*arguments):
+        first = next(one for one in arguments if hasattr(type(one), "__torch_function__"))
+        return type(first).__torch_function__(function, (type(first),), arguments, {})
+
+    function.__name__ = name
+    return function
+
+
+@pytest.mark.parametrize(
+    "name, remedy",
+    [
+        ("where", r"use np.where\(condition, a, b\)"),
+        ("relu", r"write np.maximum\(e, 0\)"),
+        ("sqrt", r"use np.sqrt\(...\)"),
+        ("pow", r"use np.power\(...\)"),
+        ("__radd__", r"write a \+ b"),
+        ("rsqrt", r"write 1 / np.sqrt\(e\)"),
+        ("clamp", r"use np.minimum\(np.maximum"),
+        ("roll", "read a neighbour"),
+        ("conv2d", "it can use operators"),
+    ],
+)
+def test_functions_of_pytorch(name, remedy):
+    call = of_torch(name)
+
+    def of_field(A):
+        A[...] = call(A)
+
+    def of_value(A):
+        A[...] = call(1, A[0, 0] + 1)
+
+    for function in (of_field, of_value):
+        with pytest.raises(stencilc.TraceError, match=f"can't use PyTorch's .*; {remedy}"):
+            stencilc.function(steps=1)(function)(np.ones((4, 4)))

@@ -7,7 +7,7 @@ import numbers
 import numpy as np
 
 from ._errors import TraceError
-from ._remedies import in_place_of, missing
+from ._remedies import in_place_of, missing, of_torch
 
 # From the loosest to the tightest, as in the language.
 OR, AND, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(11)
@@ -110,6 +110,10 @@ class Expression(np.lib.mixins.NDArrayOperatorsMixin):
             return where(*arguments)
         name = function.__name__
         raise TraceError(f"a stencil function can't use numpy.{name}; {in_place_of(name, 'A')}")
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), options=None):
+        raise of_torch(getattr(function, "__name__", str(function)), {*UFUNCS, *OPERATORS, *NAMED})
 
     def __getattr__(self, name):
         raise missing(name, "a value of a field", None)

@@ -35,6 +35,46 @@ def in_place_of(name, own):
     return remedy.format(own)
 
 
+# Names of PyTorch that NumPy does not have.
+OF_TORCH = {
+    "relu": "np.maximum(e, 0)",
+    "sigmoid": "1 / (1 + np.exp(-e))",
+    "rsqrt": "1 / np.sqrt(e)",
+    "lerp": "a + w * (b - a)",
+    "add": "a + b",
+    "sub": "a - b",
+    "mul": "a * b",
+    "div": "a / b",
+    "lt": "a < b",
+    "le": "a <= b",
+    "gt": "a > b",
+    "ge": "a >= b",
+    "eq": "a == b",
+    "ne": "a != b",
+}
+RENAMED = {"pow": "power", "atan2": "arctan2", "clamp": "clip", "neg": "negative", "abs": "absolute"}
+
+
+def of_torch(name, known):
+    """The error of a function of PyTorch; ``known`` are NumPy's that can be used."""
+    name = name.strip("_")
+    for prefix in ("", "r"):
+        plain = name.removeprefix(prefix)
+        if plain in OF_TORCH:
+            remedy = f"write {OF_TORCH[plain]}"
+            break
+        plain = RENAMED.get(plain, plain)
+        if plain in known or plain == "negative":
+            remedy = f"use np.{plain}(...)"
+            break
+    else:
+        remedy = in_place_of(RENAMED.get(name, name), "A")
+    return TraceError(
+        f"a stencil function can't use PyTorch's `{name}`, as its fields are no tensors while it "
+        f"is traced; {remedy}"
+    )
+
+
 class MissingAttribute(TraceError, AttributeError):
     """An attribute that fields and expressions do not have; ``hasattr`` knows it as well."""
 

@@ -99,6 +99,10 @@ class Field:
     def __array_function__(self, function, types, arguments, options):
         return self.center().__array_function__(function, types, arguments, options)
 
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), options=None):
+        return _expr.Expression.__torch_function__(function, types, arguments, options)
+
     def astype(self, kind):
         """The value at the point, converted to another type."""
         return self.center().astype(kind)
