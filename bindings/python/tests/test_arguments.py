@@ -44,6 +44,12 @@ def test_what_a_call_refuses(kernel, plate, rates, change, text):
     assert np.array_equal(plate, before)
 
 
+def test_an_empty_program():
+    for text in ("", "  "):
+        with pytest.raises(stencilc.CompileError, match="program.stencil"):
+            stencilc.compile(text)
+
+
 def test_an_out_that_is_read_only(kernel, plate, rates):
     out = np.zeros_like(plate)
     out.flags.writeable = False

@@ -308,7 +308,9 @@ def _number(text):
 
 def _read(program):
     if isinstance(program, str):
-        is_text = "\n" in program or (" " in program and not os.path.exists(program))
+        # A text without a letter is no name of a file; as a program it has a message.
+        is_text = not program.strip() or "\n" in program
+        is_text = is_text or (" " in program and not os.path.exists(program))
         if is_text:
             return "program.stencil", program
     return os.fspath(program), Path(program).read_text()
