@@ -260,14 +260,13 @@ impl Native {
         PyList::new(py, fields.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Whether the program keeps values of its own from step to step: temp fields that are not
-    /// computed anew where they are read.
-    fn carries(&self, py: Python<'_>) -> PyResult<bool> {
-        let texts = self.texts(py, &self.sizes(None))?;
-        let plan = Plan::from_json(&texts.plan, "the plan");
-        let plan = plan.map_err(|error| argument(py, error.to_string()))?;
-        let keeps = |field: &FieldDecl| field.role == Role::Temp && !field.value.is_empty();
-        Ok(plan.fields.iter().any(keeps))
+    /// The temp fields that the program keeps from step to step.
+    fn carried(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let Some(Origin { source, session, .. }) = &self.origin else {
+            return Ok(stencil_compiler::kept(&self.declared));
+        };
+        let found = py.detach(|| session.carried(source));
+        found.map_err(|failure| errors::compile(py, &failure))
     }
 }
 

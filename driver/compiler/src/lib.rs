@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod carried;
 mod check;
 mod control;
 mod copies;
@@ -38,6 +39,7 @@ pub mod toolchain;
 pub mod traffic;
 mod waves;
 
+pub use carried::kept;
 pub use check::{Checked, compare};
 pub use control::{Control, Pause, Pauses, Progress, Results};
 pub use declarations::declarations;

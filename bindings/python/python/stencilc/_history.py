@@ -32,10 +32,10 @@ def with_history(kernel, values, when, keep, manner):
     if steps is None:
         raise ArgumentError("with `every`, give the number of steps too")
     _check_reductions(kernel._native.text or "", reductions)
-    if kernel._native.carries():
+    for name in kernel._native.carried():
         raise ArgumentError(
-            "the program keeps temp fields from step to step, and a run in parts would lose "
-            "them; declare them as fields, or leave out `every`"
+            f"the program keeps the temp field `{name}` from step to step, and a run in parts "
+            f"would lose it; declare it without `temp`, `field {name}`, or leave out `every`"
         )
     history = {name: [] for name in keep}
     taken = []
