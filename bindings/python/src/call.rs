@@ -8,7 +8,7 @@ use crate::fields::{Declared, Names, Slot};
 use crate::memory;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_runtime::bind::Request;
 use stencil_runtime::host::{Binding, HostError, Run};
 use stencil_runtime::number::Numeral;
@@ -114,16 +114,22 @@ impl<'py> Arguments<'py> {
         check_role(py, field)?;
         if let Ok(members) = value.cast::<PyDict>() {
             let copies = PyDict::new(py);
+            let mut seen = BTreeSet::new();
             for (member, value) in members.iter() {
                 let path = format!("{name}.{member}");
-                let leaf = field.leaves.iter().position(|leaf| {
-                    leaf.path.join(".")
-                        == member.str().map(|text| text.to_string()).unwrap_or_default()
-                });
-                let Some(leaf) = leaf else {
-                    return Err(argument(py, format!("field `{name}` has no member `{member}`")));
-                };
-                self.part(py, (field, leaf), &path, &value, manner)?;
+                let part = field.member(&member.str()?.to_string()).ok_or_else(|| {
+                    let known: Vec<_> =
+                        field.leaves.iter().map(|leaf| leaf.path.join(".")).collect();
+                    let known = known.join(", ");
+                    argument(py, format!("field `{name}` has no member `{member}`; it has {known}"))
+                })?;
+                for leaf in &part.leaves {
+                    if !seen.insert(leaf.field) {
+                        let text = format!("the cells of `{path}` are given twice");
+                        return Err(argument(py, text));
+                    }
+                }
+                self.field(py, &part, &path, &value, manner)?;
                 if field.role == Role::State
                     && let Some((_, copy)) = self.outputs.pop()
                 {
@@ -400,8 +406,12 @@ fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Number> {
     if value.is_instance_of::<PyBool>() || value.is_instance_of::<PyInt>() {
         return value.extract().map(Number::Integer);
     }
-    match value.extract::<f64>() {
-        Ok(number) => Ok(Number::Float(number)),
-        Err(_) => Err(argument(value.py(), format!("the scalar `{name}` is no number: {value}"))),
+    if let Ok(float) = value.extract::<f64>() {
+        return Ok(Number::Float(float));
+    }
+    // An array of one element, as NumPy's and PyTorch's are.
+    match value.call_method0("item") {
+        Ok(one) if !one.hasattr("item")? => number(name, &one),
+        _ => Err(argument(value.py(), format!("the scalar `{name}` is no number: {value}"))),
     }
 }

@@ -85,6 +85,34 @@ impl Names {
 }
 
 impl Declared {
+    /// A member or a lane as a field: `v` or `v.0`.
+    pub fn member(&self, path: &str) -> Option<Self> {
+        let mut layout = &self.layout;
+        for name in path.split('.') {
+            layout = match layout {
+                Layout::Struct(members) => &members.iter().find(|(one, _)| one == name)?.1,
+                Layout::Vec(length, of) => {
+                    name.parse::<usize>().ok().filter(|lane| lane < length).map(|_| of.as_ref())?
+                }
+                Layout::Number(_) | Layout::Bool => return None,
+            };
+        }
+        let depth = path.split('.').count();
+        let own = |leaf: &&Leaf| leaf.path.get(..depth).is_some_and(|own| own.join(".") == path);
+        let leaves = self.leaves.iter().filter(own).map(|leaf| Leaf {
+            field: leaf.field,
+            path: leaf.path.iter().skip(depth).cloned().collect(),
+            kind: leaf.kind.clone(),
+        });
+        Some(Self {
+            name: format!("{}.{path}", self.name),
+            role: self.role,
+            layout: layout.clone(),
+            rank: self.rank,
+            leaves: leaves.collect(),
+        })
+    }
+
     /// The parts of an array that are the field's numbers.
     ///
     /// # Errors
@@ -110,10 +138,15 @@ impl Declared {
             1 => "1 dimension".to_owned(),
             count => format!("{count} dimensions"),
         };
+        let lanes = self.layout.lanes().0;
+        let shape = match cells.shape.len() == rank + lanes.len() && !lanes.is_empty() {
+            true => format!(", of the shape {:?}", cells.shape),
+            false => String::new(),
+        };
         argument(
             py,
             format!(
-                "field `{name}` is {wanted} in {}, the array is {found} in {}",
+                "field `{name}` is {wanted} in {}, the array is {found} in {}{shape}",
                 dimensions(*rank),
                 dimensions(cells.shape.len())
             ),

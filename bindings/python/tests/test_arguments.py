@@ -44,6 +44,13 @@ def test_what_a_call_refuses(kernel, plate, rates, change, text):
     assert np.array_equal(plate, before)
 
 
+def test_a_scalar_in_an_array(kernel, plate, rates):
+    result = kernel(A=plate, K=rates, alpha=np.array([0.25]))
+    assert np.array_equal(result.A, kernel(A=plate, K=rates, alpha=0.25).A)
+    with pytest.raises(stencilc.ArgumentError, match="the scalar `alpha` is no number"):
+        kernel(A=plate, K=rates, alpha=np.ones(2))
+
+
 def test_an_empty_program():
     for text in ("", "  "):
         with pytest.raises(stencilc.CompileError, match="program.stencil"):

@@ -224,6 +224,37 @@ def test_a_run_in_parts_loses_nothing():
         kernel(A=np.ones(4, np.float32), steps=3, every=1)
 
 
+def test_a_run_in_parts_may_reduce_a_temp_field():
+    text = ("param N\ngrid G = [0..N-1]\nfield A : f64 on G\ntemp field D : f64 on G\n"
+            "fn d -> D [0..N-1] = A[0] / 2\nfn f -> A [0..N-1] = A[0] + D[0]\n"
+            "reduce m : f64 = max(D[0]) on [0..N-1]\nsteps 3\n")
+    result = stencilc.compile(text, target="reference")(A=np.ones(4), steps=3, every=1)
+    assert result.history["m"].tolist() == [0.5, 0.75, 1.125]
+
+
+def test_members_of_a_struct_that_are_vecs():
+    text = ("struct W { h : f32, v : vec<2, f32> }\nparam N\ngrid G = [0..N-1]\n"
+            "field S : W on G\n"
+            "fn f -> S [0..N-1] = W { h: S[0].h + 1, v: S[0].v + 2 }\nsteps 1\n")
+    kernel = stencilc.compile(text, target="reference")
+    h, v = np.zeros(9, "f4"), np.arange(18, dtype="f4").reshape(9, 2)
+    result = kernel(S={"h": h, "v": v}).S
+    assert list(result) == ["h", "v"] and (result["h"] == 1).all()
+    assert np.array_equal(result["v"], v + 2)
+    lanes = kernel(S={"h": h, "v": {"0": v[:, 0], "1": v[:, 1]}}).S
+    assert np.array_equal(lanes["v"]["1"], v[:, 1] + 2)
+    into = np.empty_like(v)
+    out = {"S": {"h": h.copy(), "v": into}}
+    assert kernel(S={"h": h, "v": v}, out=out).S["v"] is into and np.array_equal(into, v + 2)
+    for members, text in (
+        ({"h": h, "u": v}, "has no member `u`; it has h, v.0, v.1"),
+        ({"h": h, "v": v[:, :1]}, "the array is float32 in 2 dimensions, of the shape"),
+        ({"h": h, "v": v, "v.0": h}, "the cells of `S.v.0` are given twice"),
+    ):
+        with pytest.raises(stencilc.ArgumentError, match=text):
+            kernel(S=members)
+
+
 def test_a_refused_run_in_parts_writes_nothing():
     text = ("param N\ngrid G = [0..N-1]\nfield A : f64 on G\ntemp field D : f64 on G\n"
             "fn f -> A [0..N-1] = A[0] + D[0]\nfn d -> D [0..N-1] = A[0]\nsteps 3\n")
