@@ -20,7 +20,7 @@ pub use text::MAX_NESTING;
 pub use types::static_cells;
 pub use upstream::{run_upstream, verify};
 
-use crate::error::{Error, Place};
+use crate::error::Error;
 use melior::Context;
 use melior::dialect::DialectRegistry;
 use melior::ir::attribute::AttributeLike;
@@ -101,11 +101,7 @@ pub fn parse_module<'c>(context: &'c Context, text: &str, name: &str) -> Result<
             Some(Module::from_raw(module))
         }
     });
-    module.ok_or_else(|| {
-        first_error(diagnostics).unwrap_or_else(|| {
-            Error::new(Place::file(name), "the file has no operation; expected a builtin.module")
-        })
-    })
+    module.ok_or_else(|| first_error(diagnostics).unwrap_or_else(|| text::unread(text, name)))
 }
 
 fn c_string(text: &str) -> Result<CString, Error> {
