@@ -87,7 +87,9 @@ pub(crate) struct CompileArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(mut_arg("file", |file| file.help("The program: .stencil, or affine loops as .mlir")))]
+#[command(mut_arg("file", |file| {
+    file.help("The program: .stencil, .sl, or .mlir with affine loops or the dialect stencil")
+}))]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,

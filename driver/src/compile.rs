@@ -6,6 +6,7 @@ use crate::emit_c;
 use crate::files::{self, Outputs, Place, is_standard};
 use crate::message::say;
 use crate::run::new_bar;
+use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -247,6 +248,9 @@ fn searched(
     let mut bar = None;
     let mut follow = |progress: Progress<'_>| {
         if let Progress::Candidates { done, of } = progress {
+            if done == 0 && !stderr().is_terminal() {
+                say(format!("{of} tiles to compile\n"));
+            }
             bar.get_or_insert_with(|| new_bar("compile", "tiles", of)).set_position(done);
         } else if common.print_ir_after_all {
             print_ir(progress);

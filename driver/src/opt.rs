@@ -46,8 +46,9 @@ pub struct Args {
 }
 
 fn passes_help() -> String {
+    let refused = upstream::PASSES.map(|(name, _)| name).join(", ");
     let mut help =
-        "Passes of stencilc (passes of upstream can be named too, except four):\n".to_owned();
+        format!("Passes of stencilc (passes of upstream can be named too, except {refused}):\n");
     for pass in passes() {
         help += &format!("  {:<18} {}\n", pass.name, pass.summary);
         for (name, meaning) in pass.options {
