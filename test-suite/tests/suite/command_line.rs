@@ -251,13 +251,15 @@ refused! {
     passes_unfinished: "stencilc heat2d.stencil --passes=tile-overlapped --emit=plan -o out.json";
 }
 
-/// Its options are `stencilc`'s, but it takes no stencil IR.
+/// Its options are `stencilc`'s, and it takes the same files.
 #[test]
-fn help_of_run_names_programs_alone() {
+fn help_of_run_names_what_runs() {
     let outcome = scratch().run("stencilc", &["run", "--help"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert!(
-        outcome.stdout.contains("The program: .stencil, or affine loops as .mlir\n"),
+        outcome.stdout.contains(
+            "The program: .stencil, .sl, or .mlir with affine loops or the dialect stencil\n"
+        ),
         "{}",
         outcome.stdout
     );
