@@ -52,7 +52,13 @@ OF_TORCH = {
     "eq": "a == b",
     "ne": "a != b",
 }
-RENAMED = {"pow": "power", "atan2": "arctan2", "clamp": "clip", "neg": "negative", "abs": "absolute"}
+RENAMED = {
+    "pow": "power",
+    "atan2": "arctan2",
+    "clamp": "clip",
+    "neg": "negative",
+    "abs": "absolute",
+}
 
 
 def of_torch(name, known):
