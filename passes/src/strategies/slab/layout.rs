@@ -197,7 +197,8 @@ impl<'c, 'k> Layout<'c, 'k> {
                 Decline::TileShape,
                 format!(
                     "a tile of @{} needs {} bytes of memory for each thread, and the limit is \
-                     {MOST_BYTES}; make the tile smaller, take fewer steps or read cells less far away",
+                     {MOST_BYTES}; make the tile smaller, take fewer steps or read cells less far \
+                     away",
                     kernel.name, self.bytes
                 ),
             ));
