@@ -134,13 +134,14 @@ fn program(path: &Path) -> Vec<Row> {
     let (tile, size): (&[i64], _) = match rank {
         1 => (&[64], 300),
         2 => (&[8, 32], 70),
-        _ => (&[4, 6, 12], 18),
+        _ => (&[4, 6, 8], 16),
     };
     let cases = [
         naive.clone(),
         Case::block(name, tile, 2),
         Case::block(name, tile, 1),
-        Case::stream(name, tile, 2),
+        // In three dimensions the default is a stream of several steps, and takes long to compile.
+        Case::stream(name, tile, if rank == 3 { 1 } else { 2 }),
         Case::stream(name, tile, 1),
         Case::plane(name, tile, 2),
         Case::warp(name, 2, 4),
@@ -150,7 +151,8 @@ fn program(path: &Path) -> Vec<Row> {
     let (mut rows, mut taken) = (Vec::new(), Vec::new());
     for case in cases {
         // One step per launch only where two are declined. Three steps leave a remainder of one.
-        if taken.contains(&case.strategy) {
+        // To save time, planes are compared in three dimensions alone.
+        if taken.contains(&case.strategy) || case.strategy == "plane" && rank < 3 {
             continue;
         }
         let what = format!("{name} {}", case.strategy);
@@ -171,10 +173,12 @@ fn nest(path: &Path) -> Vec<Row> {
     let text = std::fs::read_to_string(path).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     let source = Source::new(name, text.as_str());
+    // Its five nested loops take long.
+    let size = if name == "sad.mlir" { 20 } else { 70 };
     let with = |tiles: bool| {
         let mut options = CompileOptions::default();
         options.config.no_nest_tiles = !tiles;
-        row(&format!("{name}, tiles {tiles}"), &source, &options, &|_| 70, None)
+        row(&format!("{name}, tiles {tiles}"), &source, &options, &|_| size, None)
     };
     [with(true), with(false)].into_iter().flatten().collect()
 }
@@ -218,7 +222,7 @@ fn check(rows: &[Row], fewest: usize) {
 
 #[test]
 fn programs_move_what_the_model_predicts() {
-    check(&rows(files("programs", "stencil"), program), 400);
+    check(&rows(files("programs", "stencil"), program), 340);
 }
 
 #[test]
