@@ -6,6 +6,7 @@ machine code, and `Device` times launches. Times are those of events. Launches t
 behind a kernel that spins, so that the time of the host is not in them.
 """
 
+import argparse
 import json
 import pathlib
 import re
@@ -31,6 +32,24 @@ extern "C" __global__ void spin(long long clocks, long long* found) {
     found[1] = end - begin;
 }
 """
+
+
+def main(text, build, measure, report):
+    """The commands of a script, whose first line of text is its help."""
+    parser = argparse.ArgumentParser(description=text.split("\n")[0])
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("build")
+    arguments(one)
+    one.set_defaults(command=build)
+    two = commands.add_parser("measure")
+    two.add_argument("folder", type=pathlib.Path)
+    two.add_argument("out", type=pathlib.Path)
+    two.set_defaults(command=measure)
+    three = commands.add_parser("report")
+    three.add_argument("out", type=pathlib.Path)
+    three.set_defaults(command=report)
+    args = parser.parse_args()
+    args.command(args)
 
 
 def arguments(parser):

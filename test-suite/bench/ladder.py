@@ -29,9 +29,7 @@ The paper's prediction is the smaller of issue and memory. Tiles of 12 need padd
 multiply-adds do not count. `check` compares 64 rows with PyTorch's in 64 bits.
 """
 
-import argparse
 import math
-import pathlib
 import re
 
 import common
@@ -319,22 +317,5 @@ def report(args):
                "of predicted", "of predicted with shared", "check"], lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("build")
-    gpu.arguments(one)
-    one.set_defaults(command=build)
-    two = commands.add_parser("measure")
-    two.add_argument("folder", type=pathlib.Path)
-    two.add_argument("out", type=pathlib.Path)
-    two.set_defaults(command=measure)
-    three = commands.add_parser("report")
-    three.add_argument("out", type=pathlib.Path)
-    three.set_defaults(command=report)
-    args = parser.parse_args()
-    args.command(args)
-
-
 if __name__ == "__main__":
-    main()
+    gpu.main(__doc__, build, measure, report)

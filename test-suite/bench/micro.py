@@ -29,9 +29,7 @@ t_request n` (equation 5) by least squares, and compares the points with the con
 device had none. `check` compares each thread's sum, or last value, with NumPy's or CuPy's.
 """
 
-import argparse
 import math
-import pathlib
 import re
 
 import common
@@ -313,22 +311,5 @@ def report(args):
                for factor in UNROLLS])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("build")
-    gpu.arguments(one)
-    one.set_defaults(command=build)
-    two = commands.add_parser("measure")
-    two.add_argument("folder", type=pathlib.Path)
-    two.add_argument("out", type=pathlib.Path)
-    two.set_defaults(command=measure)
-    three = commands.add_parser("report")
-    three.add_argument("out", type=pathlib.Path)
-    three.set_defaults(command=report)
-    args = parser.parse_args()
-    args.command(args)
-
-
 if __name__ == "__main__":
-    main()
+    gpu.main(__doc__, build, measure, report)

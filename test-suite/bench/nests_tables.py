@@ -25,7 +25,6 @@ without a pause on both sides; FDTD runs as CUDA graphs. Each version is compare
 result in 64 bits, products of matrices in 64 rows, MRI at 256 points.
 """
 
-import argparse
 import json
 import math
 import pathlib
@@ -400,22 +399,5 @@ def report(args):
                for row in gpu.pick(rows, figure="figure 9")])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("build")
-    gpu.arguments(one)
-    one.set_defaults(command=build)
-    two = commands.add_parser("measure")
-    two.add_argument("folder", type=pathlib.Path)
-    two.add_argument("out", type=pathlib.Path)
-    two.set_defaults(command=measure)
-    three = commands.add_parser("report")
-    three.add_argument("out", type=pathlib.Path)
-    three.set_defaults(command=report)
-    args = parser.parse_args()
-    args.command(args)
-
-
 if __name__ == "__main__":
-    main()
+    gpu.main(__doc__, build, measure, report)
