@@ -56,7 +56,7 @@ pub struct Report {
     pub roofline: Option<Roofline>,
     /// The predicted wavefronts under the chosen schedule.
     pub sweeps: Vec<Sweep>,
-    /// What a run loads and stores; none where the compile did not keep the gpu level, or where the
+    /// Loads and stores of a run; none where the compile did not keep the gpu level, or where the
     /// program takes no large sizes.
     pub traffic: Option<Traffic>,
 }

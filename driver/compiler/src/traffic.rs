@@ -1,4 +1,4 @@
-//! What a run moves between global memory and the threads of its kernels, by the model of
+//! Bytes between global memory and the threads of a run's kernels, by the model of
 //! `stencil_passes::analysis::global_traffic`.
 
 use crate::failure::Failure;

@@ -14,6 +14,7 @@
 //! caller limits the work, some that lie evenly among all stand for the rest.
 
 use super::iteration_space::{Body, Branch, Carried, Loop, Moved, Place, Position, Space, Step};
+use stencil_dialects::affine::gcd;
 use stencil_runtime::device::WARP;
 
 /// Blocks of a launch that are counted at least.
@@ -69,14 +70,8 @@ pub fn of(space: &Space, extents: &Extents, most_work: u64) -> Counted {
 /// A distance that leads through all numbers below `all`, evenly wherever it ends: near the golden
 /// section, and without a common factor.
 fn stride(all: u64) -> u64 {
-    let common = |mut a: u64, mut b: u64| {
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    };
     let near = (all as f64 * 0.618_033_988_75) as u64;
-    (near.max(1)..=all.max(1)).find(|stride| common(all, *stride) == 1).unwrap_or(1)
+    (near.max(1)..=all.max(1)).find(|stride| gcd(all, *stride) == 1).unwrap_or(1)
 }
 
 /// An integer of each thread of a block.

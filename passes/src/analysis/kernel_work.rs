@@ -5,6 +5,7 @@
 //! average; index arithmetic is not counted by itself but as a part of loops and accesses, because
 //! most of it goes away.
 
+use super::lane_values;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{ShapedTypeLike, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
@@ -396,8 +397,7 @@ impl<'c> Values<'c> {
         if mlir::name(*op) != "gpu.thread_id" {
             return None;
         }
-        let axis = mlir::attribute(*op, "dimension")?.to_string();
-        ["x", "y", "z"].into_iter().find(|name| axis.contains(&format!("dim {name}")))
+        ["x", "y", "z"].get(lane_values::axis(*op)?).copied()
     }
 }
 

@@ -325,11 +325,7 @@ impl<'p> Warp<'p> {
             }
             lanes
         };
-        let axis = || {
-            let text = mlir::attribute(op, "dimension")?.to_string();
-            let names = ["dim x", "dim y", "dim z"];
-            names.into_iter().position(|name| text.contains(name))
-        };
+        let axis = || lane_values::axis(op);
         Some(match mlir::name(op) {
             "gpu.thread_id" => match axis()? {
                 0 => thread(&|number| number % x),

@@ -139,6 +139,12 @@ pub fn constant(op: Op) -> Option<i64> {
     Some(if is_bit { value & 1 } else { value })
 }
 
+/// The axis of an operation on threads or blocks: 0 for x, 1 for y, 2 for z.
+pub fn axis(op: Op) -> Option<usize> {
+    let text = mlir::attribute(op, "dimension")?.to_string();
+    ["dim x", "dim y", "dim z"].into_iter().position(|name| text.contains(name))
+}
+
 /// Whether an operation hands its operand on as another type of integer.
 pub fn is_cast(name: &str) -> bool {
     let casts = ["index_cast", "index_castui", "extsi", "extui", "trunci"];

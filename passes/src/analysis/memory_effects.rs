@@ -5,6 +5,7 @@
 //! part of dynamic shared memory, a thread's own buffer, an argument in global memory. Arguments
 //! may be the same memory. An operation that is not known here may read and write everything.
 
+use super::lane_values;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{ShapedTypeLike, ValueLike};
 use std::collections::BTreeMap;
@@ -192,11 +193,7 @@ impl<'c> Kernel<'c> {
     /// The axis along which a value is the thread's number.
     fn thread_axis(&self, value: Val<'c>) -> Option<usize> {
         let maker = self.makers.get(&mlir::key(value))?;
-        if mlir::name(*maker) != "gpu.thread_id" {
-            return None;
-        }
-        let text = mlir::attribute(*maker, "dimension")?.to_string();
-        ["dim x", "dim y", "dim z"].into_iter().position(|name| text.contains(name))
+        if mlir::name(*maker) == "gpu.thread_id" { lane_values::axis(*maker) } else { None }
     }
 }
 

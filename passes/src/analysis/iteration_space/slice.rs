@@ -339,18 +339,13 @@ fn is_integer_operation(op: Op) -> bool {
         || lane_values::binary(name).is_some()
 }
 
-fn axis(op: Op) -> Option<usize> {
-    let text = mlir::attribute(op, "dimension")?.to_string();
-    ["dim x", "dim y", "dim z"].into_iter().position(|name| text.contains(name))
-}
-
 /// A number of a thread or block, or a constant.
 fn position(op: Op) -> Option<Result<Position, i64>> {
     Some(Ok(match mlir::name(op) {
-        "gpu.thread_id" => Position::Thread(axis(op)?),
-        "gpu.block_id" => Position::Block(axis(op)?),
-        "gpu.grid_dim" => Position::Blocks(axis(op)?),
-        "gpu.block_dim" => Position::Threads(axis(op)?),
+        "gpu.thread_id" => Position::Thread(lane_values::axis(op)?),
+        "gpu.block_id" => Position::Block(lane_values::axis(op)?),
+        "gpu.grid_dim" => Position::Blocks(lane_values::axis(op)?),
+        "gpu.block_dim" => Position::Threads(lane_values::axis(op)?),
         "gpu.lane_id" => Position::Lane,
         "gpu.subgroup_id" => Position::Warp,
         "gpu.subgroup_size" => return Some(Err(WARP.into())),
@@ -360,7 +355,7 @@ fn position(op: Op) -> Option<Result<Position, i64>> {
 
 /// The block's number times its threads, plus the thread's number.
 fn global_id(slice: &mut Slice, op: Op, to: Place, steps: &mut Vec<Step>) -> Option<()> {
-    let axis = axis(op)?;
+    let axis = lane_values::axis(op)?;
     let [block, threads, start, thread] = [(); 4].map(|()| slice.fresh());
     steps.push(Step::Position(block, Position::Block(axis)));
     steps.push(Step::Position(threads, Position::Threads(axis)));
