@@ -209,6 +209,8 @@ type Call<'a> = &'a mut dyn FnMut(&Pause<'_>) -> Result<(), Failure>;
 struct Hooks<'a> {
     /// Whether the reference ends at the first NaN or infinity.
     finite: bool,
+    /// Whether the simulator's loads and stores are predicted too.
+    traffic: bool,
     /// Where it pauses, and what it does there.
     at: Option<(Vec<NonZeroU64>, Call<'a>)>,
     /// Takes the values. With it, the outcome has only the reductions.
@@ -252,7 +254,8 @@ impl Job<'_> {
             if due(args.checkpoint_every) { saved.save(pause) } else { Ok(()) }
         };
         let at = (!every.is_empty()).then_some((every, &mut call as Call<'_>));
-        let hooks = Hooks { finite, at, ..Hooks::default() };
+        let traffic = args.report || args.report_json.is_some();
+        let hooks = Hooks { finite, traffic, at, ..Hooks::default() };
         let ran = self.run_on(target, &self.inputs, request, hooks);
         let outcome = ran.map_err(|failure| saved.note(failure))?;
         let last = self.request.first_step + outcome.steps;
@@ -296,6 +299,7 @@ impl Job<'_> {
             progress: Some(&mut show),
             cancel: Arc::clone(self.cancel),
             finite: hooks.finite,
+            traffic: hooks.traffic,
             results: hooks.results.as_mut().map(|hook| &mut **hook as TakeResults<'_>),
             pauses: hooks.at.map(|(every, call)| Pauses { every, call: &mut *call }),
             ..Control::default()

@@ -74,6 +74,8 @@ pub struct Control<'a> {
     /// Whether the reference ends at the first NaN or infinity, with an error that shows its cell
     /// and its expression.
     pub finite: bool,
+    /// Whether the simulator's loads and stores are predicted too. Runs with pauses have none.
+    pub traffic: bool,
     /// Where a run pauses, and what is done there.
     pub pauses: Option<Pauses<'a>>,
 }
@@ -96,6 +98,7 @@ impl Control<'_> {
             snapshot,
             results,
             finite: self.finite,
+            traffic: self.traffic,
             pauses,
         }
     }

@@ -300,9 +300,10 @@ impl Executable {
         };
         let mut simulator = Simulator::new(&module, options)
             .map_err(|error| Failure::in_source(&error, &self.source))?;
-        let (whole, mut traffic) = (control.pauses.is_none(), None);
+        let predicts = control.traffic && control.pauses.is_none();
+        let mut traffic = None;
         let ran = run.go(control, |bound, inputs, control| {
-            if whole {
+            if predicts {
                 traffic = traffic::of(&module, &self.plan, bound, Effort::Whole).ok();
             }
             self.on(&mut simulator, bound, inputs, control)

@@ -27,7 +27,7 @@ pub struct Outcome {
     pub device: Option<String>,
     /// Counters of the simulator.
     pub counters: Option<stencil_simulator::Report>,
-    /// What the model predicts of the simulator's loads and stores; none of runs with pauses.
+    /// Loads and stores of the simulator by the model, if they were asked for.
     pub traffic: Option<Traffic>,
 }
 
