@@ -5,9 +5,9 @@
 //! A thread has several cells, 8 x 8 at most, where an element of each copy can serve several and
 //! loads outweigh arithmetic. Blocks then have 16 x 16 threads, otherwise 8 x 32, and 128 along one
 //! axis. Threads of 8 x 32 have two rows where no copy depends on the row. Where one axis is all
-//! there is and each thread reads elements of its own, as in a product of a matrix and a vector, the
-//! threads are too few to keep memory busy: a block then has 32 that compute, and eight times as
-//! many that copy.
+//! there is and each thread reads elements of its own, as in a product of a matrix and a vector,
+//! the threads are too few to keep memory busy: a block then has 32 that compute, and eight times
+//! as many that copy.
 
 use super::launches::{Function, Launch};
 use super::shared_tiles::{Copy, Home, Tileable, TimeLoop, factors};
