@@ -248,7 +248,7 @@ fn searched(
     let mut bar = None;
     let mut follow = |progress: Progress<'_>| {
         if let Progress::Candidates { done, of } = progress {
-            if done == 0 && !stderr().is_terminal() {
+            if bar.is_none() && !stderr().is_terminal() {
                 say(format!("{of} tiles to compile\n"));
             }
             bar.get_or_insert_with(|| new_bar("compile", "tiles", of)).set_position(done);

@@ -111,7 +111,6 @@ impl Session {
         ));
         let mut tiles = Vec::new();
         let of = u64::try_from(shapes.len()).unwrap_or(u64::MAX);
-        control.report(Progress::Candidates { done: 0, of });
         for (done, shape) in (1..).zip(shapes) {
             tiles.push(self.found(
                 source,
