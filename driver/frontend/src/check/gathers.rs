@@ -13,8 +13,8 @@ use crate::diagnostics::Diagnostic;
 use crate::program::{Affine, Check, Expr, FieldId, Grid, Region};
 use crate::source::Span;
 
-/// A bound that is no nearer to 0 keeps no read inside by itself: it is that of a type, or of the
-/// number of steps.
+/// A bound that lies so far from the grid's end keeps no read inside by itself: it is that of a
+/// type, or of the number of steps.
 const FAR: u64 = i32::MAX as u64;
 
 impl Checker<'_> {
@@ -111,9 +111,9 @@ impl Checker<'_> {
         margin: impl Fn(&Affine) -> Option<Affine>,
     ) -> Vec<Vec<Affine>> {
         let way = |bound: &Bound| {
-            let margins = bound.values.iter().map(&margin).collect::<Option<_>>()?;
+            let margins = bound.values.iter().map(&margin).collect::<Option<Vec<_>>>()?;
+            let far = margins.iter().any(|margin| margin.constant.unsigned_abs() >= FAR);
             let open = self.open(&bound.needs, margins)?;
-            let far = bound.values.iter().any(|value| value.constant.unsigned_abs() >= FAR);
             (open.is_empty() || !far).then_some(open)
         };
         bounds.iter().filter_map(way).collect()

@@ -71,6 +71,22 @@ fn numbers_of_every_type_keep_their_bounds() {
 }
 
 #[test]
+fn clamps_keep_a_read_inside_far_from_the_origin_too() {
+    for (first, last) in [
+        ("4294967301", "N+4294967300"),
+        ("-4294967301", "N-4294967302"),
+        ("2147483647", "N+2147483646"),
+        ("4294967301", "4294967309"),
+    ] {
+        let text = format!(
+            "param N\ngrid G = [{first}..{last}]\nfield A : i64 on G\n\
+             fn f -> A [{first}..{last}] = A(max({first}, min(A[0], {last})))\nsteps 1\n"
+        );
+        assert_eq!(messages(&text), [""; 0], "{first}..{last}");
+    }
+}
+
+#[test]
 fn steps_of_a_run_bound_its_step() {
     assert_eq!(conditions("t"), ["M-steps >= 0"]);
     assert_eq!(conditions("t + 1"), ["M-steps >= 1"]);
