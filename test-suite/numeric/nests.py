@@ -1,6 +1,7 @@
 """Functions of affine loops in NumPy, and their runs: each target gives the bits of the reference,
 and the reference lies close to NumPy, which adds sums in another order."""
 
+import math
 import subprocess
 import tempfile
 import time
@@ -96,7 +97,42 @@ def sad(f, s):
         f["S"][i, j, r] = np.abs(a - b).sum()
 
 
+def rotated(words, places):
+    """Words rotated to the left."""
+    left = places & 31
+    return words << left | words >> (32 - left & 31)
+
+
+def rc5(f, s):
+    """The words of a key take turns in time here, and move in the nest."""
+    n = f["C"].shape[1]
+    scalars = {name: np.uint32(s[name] % 2**32) for name in KEYS}
+    start = [np.full(n, scalars[name]) for name in ("first", "middle", "last")]
+    key = [start[0] + np.arange(n, dtype=np.uint32), *start[1:]]
+    schedule = [np.full(n, word, np.uint32) for word in f["magic"].view(np.uint32)]
+    a = b = np.zeros(n, np.uint32)
+    for step in range(78):
+        a = schedule[step % 26] = rotated(schedule[step % 26] + a + b, np.uint32(3))
+        b = key[step % 3] = rotated(key[step % 3] + a + b, a + b)
+    a, b = scalars["plain0"] + schedule[0], scalars["plain1"] + schedule[1]
+    for number in range(1, 13):
+        a = rotated(a ^ b, b) + schedule[2 * number]
+        b = rotated(b ^ a, a) + schedule[2 * number + 1]
+    f["C"][:] = np.stack([a, b]).view(np.int32)
+
+
+def rpes(f, s):
+    for i, j in np.ndindex(*f["V"].shape):
+        p, q = f["p"][i][:, None], f["q"][j]
+        square = sum((f["p" + axis][i][:, None] - f["q" + axis][j])**2 for axis in "xyz")
+        root = np.sqrt(p * q / (p + q) * square).astype(float)
+        boys = np.sqrt(np.pi) / 2 * np.vectorize(math.erf, otypes=[float])(root) / root
+        terms = f["cp"][i][:, None] * f["cq"][j] * boys / (p * q * np.sqrt(p + q))
+        f["V"][i, j] = terms.sum()
+
+
 POINTS = {axis: "N" for axis in "xyz"} | {"k" + axis: "K" for axis in "xyz"}
+KEYS = {"first": 1234567, "middle": -87654321, "last": 171, "plain0": 1953002868, "plain1": -1}
 # For each program: its reference, its arrays with their extents, outputs first, the number of
 # outputs, and values of scalars.
 NESTS = {
@@ -113,11 +149,14 @@ NESTS = {
     "cp": (cp, {"V": "N M", "x": "K", "y": "K", "z2": "K", "q": "K"}, 1, {"spacing": 0.1}),
     "mri-q": (mri_q, {"Qr": "N", "Qi": "N", "phi": "K", **POINTS}, 2, {}),
     "mri-fhd": (mri_fhd, {"Fr": "N", "Fi": "N", "dr": "K", "di": "K", **POINTS}, 2, {}),
+    "rc5": (rc5, {"C": "2 N", "S": "26 N", "L": "3 N", "magic": "26"}, 1, KEYS),
+    "rpes": (rpes, {"V": "N M", **{name: "N K" for name in ("p", "cp", "px", "py", "pz")},
+                    **{name: "M K" for name in ("q", "cq", "qx", "qy", "qz")}}, 1, {}),
     "sad": (sad, {"S": "N M D", "A": "4*N 4*M", "B": "4*N 4*M+D"}, 1, {}),
 }
 # Sizes that are arguments, and of no extents or of extents without a name.
-ARGUMENTS = {"conv2d": "NM", "jacobi2d": "T", "sad": "NMD"}
-TYPES = {"mm": np.float64, "lu": np.float64, "sad": np.int32}
+ARGUMENTS = {"conv2d": "NM", "jacobi2d": "T", "rc5": "N", "sad": "NMD"}
+TYPES = {"mm": np.float64, "lu": np.float64, "rc5": np.int32, "sad": np.int32}
 # Options of further runs on the simulator: without tiles, and with tiles that divide nothing.
 LOWERING = "lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),bank-pad"
 TILES = [f"{threads} {cells} time=3" for threads, cells in [
@@ -149,6 +188,9 @@ def arrays(program, sizes):
     if program == "lu":
         # Without pivots the diagonal has to be large.
         fields["A"] += len(fields["A"]) * np.eye(len(fields["A"]))
+    if program == "rc5":
+        words = 0xb7e15163 + 0x9e3779b9 * np.arange(26, dtype=np.uint64)
+        fields["magic"] = words.astype(np.uint32).view(np.int32)
     return fields
 
 
