@@ -8,7 +8,7 @@
 //! `affine.if`, reductions of `affine.parallel`, and vectors.
 
 use crate::simulator::number_bits;
-use crate::translate::{binary_op, cast_op, element, outcomes, unary_op};
+use crate::translate::{binary_op, cast_op, element, number_kind, outcomes, unary_op};
 use crate::value::{self, Binary, Cast, Kind, Predicate, Unary};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, AffineMap, Type, ValueLike};
@@ -84,19 +84,7 @@ fn refuse(op: Op, what: &str) -> Error {
 }
 
 fn kind(ty: Type) -> Option<Kind> {
-    Some(match ty.to_string().as_str() {
-        "i1" => Kind::I1,
-        "i8" => Kind::I8,
-        "i16" => Kind::I16,
-        "i32" => Kind::I32,
-        "i64" => Kind::I64,
-        "f16" => Kind::F16,
-        "bf16" => Kind::Bf16,
-        "f32" => Kind::F32,
-        "f64" => Kind::F64,
-        "index" => Kind::Index64,
-        _ => return None,
-    })
+    number_kind(mlir::number_keyword(ty)?)
 }
 
 /// A number as one of a type that is no index.

@@ -15,6 +15,7 @@ mod vector;
 
 pub(crate) use arith::{binary_op, cast_op, element, outcomes};
 pub(crate) use math::unary_op;
+pub(crate) use types::number_kind;
 
 use crate::marks;
 use crate::program::{

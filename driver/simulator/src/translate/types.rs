@@ -11,27 +11,35 @@ use stencil_dialects::mlir::{self, Op};
 /// MLIR's mark of an entry that is no constant.
 pub(super) const DYNAMIC: i64 = i64::MIN;
 
+/// The kind of a type of numbers by its keyword.
+pub fn number_kind(keyword: &str) -> Option<Kind> {
+    Some(match keyword {
+        "i1" => Kind::I1,
+        "i8" => Kind::I8,
+        "i16" => Kind::I16,
+        "i32" => Kind::I32,
+        "i64" => Kind::I64,
+        "f16" => Kind::F16,
+        "bf16" => Kind::Bf16,
+        "f32" => Kind::F32,
+        "f64" => Kind::F64,
+        "index" => Kind::Index64,
+        _ => return None,
+    })
+}
+
 impl<'c> Translator<'c> {
     /// The kind of a number type.
     pub(super) fn kind(&self, op: Op<'c>, ty: Type<'c>) -> Result<Kind, Error> {
-        self.kind_of_name(&ty.to_string())
-            .ok_or_else(|| unsupported(op, format_args!("the type {ty}")))
+        let kind = mlir::number_keyword(ty).and_then(|keyword| self.kind_of(keyword));
+        kind.ok_or_else(|| unsupported(op, format_args!("the type {ty}")))
     }
 
-    fn kind_of_name(&self, name: &str) -> Option<Kind> {
-        Some(match name {
-            "i1" => Kind::I1,
-            "i8" => Kind::I8,
-            "i16" => Kind::I16,
-            "i32" => Kind::I32,
-            "i64" => Kind::I64,
-            "f16" => Kind::F16,
-            "bf16" => Kind::Bf16,
-            "f32" => Kind::F32,
-            "f64" => Kind::F64,
-            "index" => self.index,
-            _ => return None,
-        })
+    fn kind_of(&self, keyword: &str) -> Option<Kind> {
+        match number_kind(keyword)? {
+            Kind::Index64 => Some(self.index),
+            other => Some(other),
+        }
     }
 
     /// The kind of a number or of a vector's elements, and how many there are.
@@ -63,7 +71,7 @@ impl<'c> Translator<'c> {
                 .filter(|part| !part.is_empty())
                 .map(|part| part.parse().ok())
                 .collect::<Option<Vec<usize>>>()?;
-            Some((self.kind_of_name(element)?, extents))
+            Some((self.kind_of(element)?, extents))
         });
         parsed.ok_or_else(|| unsupported(op, format_args!("the type {ty}")))
     }
