@@ -222,19 +222,19 @@ pub fn default<'c>(
     device: &Device,
 ) -> Result<NestTile, String> {
     let axes = launch.axis_count();
-    let cells = cells(function, tileable, axes);
+    let mut per_thread = cells(function, tileable, axes);
+    let several = per_thread.iter().any(|cells| *cells > 1);
     let streams = axes == 1 && tileable.loops.iter().any(|of| streams(function, tileable, of));
-    let threads: &[i64] = match (axes, cells) {
+    let threads: &[i64] = match (axes, several) {
         (1, _) if streams => &[32],
         (1, _) => &[128],
-        (2, 1) => &[32, 8],
-        (2, _) => &[16, 16],
-        (_, 1) => &[32, 4, 2],
-        _ => &[16, 16, 1],
+        (2, false) => &[32, 8],
+        (2, true) => &[16, 16],
+        (_, false) => &[32, 4, 2],
+        (_, true) => &[16, 16, 1],
     };
     let slowest_first = |all: &[i64]| all.iter().rev().copied().collect::<Vec<_>>();
-    let mut per_thread: Vec<i64> = (0..axes).map(|axis| if axis < 2 { cells } else { 1 }).collect();
-    if let ([_, rows], 1) = (per_thread.as_mut_slice(), cells)
+    if let ([_, rows], false) = (per_thread.as_mut_slice(), several)
         && tileable.loops.iter().all(|of| serves_rows(function, launch, of))
     {
         *rows = 2;
@@ -243,10 +243,10 @@ pub fn default<'c>(
         threads: slowest_first(threads),
         copiers: if streams { 8 } else { 1 },
         per_thread: slowest_first(&per_thread),
-        time: match (cells, streams) {
-            (1, false) => 128,
-            (1, true) => 64,
-            _ => 8,
+        time: match (several, streams) {
+            (false, false) => 128,
+            (false, true) => 64,
+            (true, _) => 8,
         },
     };
     let trips = tileable.loops.iter().filter_map(|of| of.trips(function.nest)).max();
@@ -278,25 +278,28 @@ fn serves_rows(function: &Function, launch: &Launch, of: &TimeLoop) -> bool {
     of.uniform && !of.copies.is_empty() && shared && rows.next().is_some()
 }
 
-/// Cells of a thread along each of the first two axes.
-fn cells(function: &Function, tileable: &Tileable, axes: usize) -> i64 {
+/// Cells of a thread along each axis, x first: as many as registers and code allow, rather in rows
+/// than along x.
+fn cells(function: &Function, tileable: &Tileable, axes: usize) -> Vec<i64> {
     let shares = |of: &TimeLoop| {
         let loads = of.homes.values().filter(|home| matches!(home, Home::Copied(..))).count();
         let loads = i64::try_from(loads).unwrap_or(i64::MAX);
         of.uniform && !streams(function, tileable, of) && loads.saturating_mul(4) >= arithmetic(of)
     };
-    if !tileable.loops.iter().all(shares) {
-        return 1;
-    }
-    let fits = |along: &i64| {
-        let cells = if axes == 1 { *along } else { along * along };
+    let fits = |along: &Vec<i64>| {
+        let cells: i64 = along.iter().product();
         tileable.loops.iter().all(|of| {
             cells.saturating_mul(register_bytes(function, of)) <= DEFAULT_REGISTERS
                 && cells.saturating_mul(operations(of)) <= DEFAULT_OPERATIONS
         })
     };
-    let most = if axes == 1 { 4 } else { 8 };
-    [8, 4, 2].into_iter().filter(|along| *along <= most).find(fits).unwrap_or(1)
+    let several: &[&[i64]] = match axes {
+        1 => &[&[4], &[2]],
+        _ => &[&[8, 8], &[4, 8], &[4, 4], &[2, 4], &[2, 2]],
+    };
+    let padded = |along: &&[i64]| (0..axes).map(|axis| *along.get(axis).unwrap_or(&1)).collect();
+    let found = several.iter().map(padded).find(fits);
+    found.filter(|_| tileable.loops.iter().all(shares)).unwrap_or_else(|| vec![1; axes])
 }
 
 /// A rough number of instructions for the arithmetic of an iteration.
