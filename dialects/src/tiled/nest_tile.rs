@@ -8,6 +8,7 @@ use melior::ir::operation::OperationLike;
 
 const NEST_TILE: &str = "tiled.nest_tile";
 const NOT_TILED: &str = "tiled.not_tiled";
+const BLOCKED: &str = "blocked";
 const COPIERS: &str = "copiers";
 const THREADS: &str = "threads";
 const PER_THREAD: &str = "per_thread";
@@ -23,6 +24,9 @@ pub struct NestTile {
     pub copiers: i64,
     /// Iterations of each thread along each axis, slowest first.
     pub per_thread: Vec<i64>,
+    /// Whether the iterations of a thread lie side by side: blocked shares. Else they go round, four
+    /// at a time: cyclic shares. The attribute may leave out `false`.
+    pub blocked: bool,
     /// Iterations of a loop in time that share a copy.
     pub time: i64,
 }
@@ -39,15 +43,19 @@ pub fn nest_tile(op: Op) -> Result<Option<NestTile>, Error> {
         Some(copiers) => attribute::as_integer(copiers),
         None => Some(1),
     };
-    match (integers(THREADS), integers(PER_THREAD), copiers, time) {
-        (Some(threads), Some(per_thread), Some(copiers), Some(time)) => {
-            Ok(Some(NestTile { threads, copiers, per_thread, time }))
+    let blocked = match attribute::entry(stated, BLOCKED) {
+        Some(blocked) => attribute::as_boolean(blocked),
+        None => Some(false),
+    };
+    match (integers(THREADS), integers(PER_THREAD), copiers, time, blocked) {
+        (Some(threads), Some(per_thread), Some(copiers), Some(time), Some(blocked)) => {
+            Ok(Some(NestTile { threads, copiers, per_thread, blocked, time }))
         }
         _ => Err(Error::new(
             mlir::place(op.location()),
             format!(
                 "{NEST_TILE} needs {THREADS} and {PER_THREAD}, each an array<i64>, and {TIME}, \
-                 an integer; {COPIERS} is an integer"
+                 an integer; {COPIERS} is an integer, {BLOCKED} true or false"
             ),
         )),
     }
@@ -62,6 +70,9 @@ pub fn set_nest_tile<'c>(context: &'c Context, op: Op<'c>, tile: &NestTile) {
     ];
     if tile.copiers != 1 {
         entries.push((COPIERS, attribute::integer(context, tile.copiers)));
+    }
+    if tile.blocked {
+        entries.push((BLOCKED, attribute::boolean(context, true)));
     }
     mlir::remove_attribute(op, NOT_TILED);
     mlir::set_attribute(op, NEST_TILE, attribute::dictionary(context, &entries));

@@ -65,7 +65,7 @@ const DICTIONARIES: &[(&str, &[&str], &[&str])] = &[
     ("stencil.constants", &["name", "value"], &[]),
     ("stencil.member", &["field", "offset", "size"], &[]),
     ("stencil.combined", &["into", "operation"], &[]),
-    ("tiled.nest_tile", &[], &["per_thread", "threads", "time", "copiers"]),
+    ("tiled.nest_tile", &[], &["per_thread", "threads", "time", "copiers", "blocked"]),
 ];
 
 /// A key, what its value is in words, and whether a value is of that kind.

@@ -100,6 +100,7 @@ fn nest_tile(settings: &Settings) -> Option<NestTile> {
         threads: threads.map(|(tile, cells)| tile.checked_div(*cells)).collect::<Option<_>>()?,
         copiers: copies.copiers,
         per_thread: settings.per_thread.clone(),
+        blocked: false,
         time: copies.time,
     })
 }

@@ -196,7 +196,7 @@ impl FoundTile {
     /// The plan, whose settings are the tile.
     pub fn plan(&self) -> Option<Plan> {
         let mut plan = self.compiled.plan()?.clone();
-        let NestTile { threads, copiers, per_thread, time } = &self.tile;
+        let NestTile { threads, copiers, per_thread, time, .. } = &self.tile;
         let cells = threads.iter().zip(per_thread).map(|(threads, cells)| threads * cells);
         plan.settings.tile = cells.collect();
         plan.settings.per_thread.clone_from(per_thread);

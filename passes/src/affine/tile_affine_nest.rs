@@ -44,18 +44,21 @@ const THREADS: (&str, &str) =
 const COPIERS: (&str, &str) =
     ("copiers", "threads that share the copies of one thread along the axes, itself included");
 const PER_THREAD: (&str, &str) = ("per-thread", "iterations of a thread along each axis");
+const BLOCKED: (&str, &str) =
+    ("blocked", "on: iterations of a thread side by side; off: cyclic shares");
 const TIME: (&str, &str) = ("time", "iterations of a loop in time that share a copy");
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "tile-affine-nest",
     summary: "tile loops in time of affine loops, with copies in shared memory",
-    options: &[THREADS, COPIERS, PER_THREAD, TIME],
+    options: &[THREADS, COPIERS, PER_THREAD, BLOCKED, TIME],
     read: |options: &Options| {
         Ok(Box::new(TileAffineNest {
             threads: options.integers(THREADS.0, 1..=1024)?,
             copiers: options.integer(COPIERS.0, 1..=1024)?,
             per_thread: options.integers(PER_THREAD.0, 1..=1024)?,
+            blocked: options.flag(BLOCKED.0)?,
             time: options.integer(TIME.0, 1..=tile_shape::MOST_TIME)?,
         }))
     },
@@ -70,6 +73,8 @@ pub struct TileAffineNest {
     pub copiers: Option<i64>,
     /// Iterations of a thread along each axis; none for the default.
     pub per_thread: Option<Vec<i64>>,
+    /// Whether iterations of a thread lie side by side; none for the default.
+    pub blocked: Option<bool>,
     /// Iterations that share a copy; none for the default.
     pub time: Option<i64>,
 }
@@ -81,6 +86,7 @@ impl From<&NestTile> for TileAffineNest {
             threads: Some(tile.threads.clone()),
             copiers: Some(tile.copiers),
             per_thread: Some(tile.per_thread.clone()),
+            blocked: Some(tile.blocked),
             time: Some(tile.time),
         }
     }
@@ -97,7 +103,8 @@ impl Pass for TileAffineNest {
         let cells = self.per_thread.as_ref().map(|all| (PER_THREAD.0, list(all)));
         let time = self.time.map(|time| (TIME.0, time.to_string()));
         let copiers = self.copiers.map(|copiers| (COPIERS.0, copiers.to_string()));
-        threads.into_iter().chain(copiers).chain(cells).chain(time).collect()
+        let blocked = self.blocked.map(|on| (BLOCKED.0, if on { "on" } else { "off" }.to_owned()));
+        [threads, copiers, cells, blocked, time].into_iter().flatten().collect()
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
@@ -146,7 +153,9 @@ impl TileAffineNest {
         let lists = [&self.threads, &self.per_thread];
         let lists = || lists.into_iter().flatten();
         lists().all(|list| list.len() == launch.axis_count())
-            && (lists().next().is_some() || self.time.or(self.copiers).is_some())
+            && (lists().next().is_some()
+                || self.time.or(self.copiers).is_some()
+                || self.blocked.is_some())
     }
 
     fn stated(&self) -> Result<NestTile, String> {
@@ -155,6 +164,7 @@ impl TileAffineNest {
                 threads: threads.clone(),
                 copiers: self.copiers.unwrap_or(1),
                 per_thread: per_thread.clone(),
+                blocked: self.blocked.unwrap_or(false),
                 time,
             }),
             _ => Err("its default tile does not fit".to_owned()),
@@ -170,6 +180,7 @@ impl TileAffineNest {
                 default.copiers
             }),
             per_thread: self.per_thread.clone().unwrap_or_else(|| default.per_thread.clone()),
+            blocked: self.blocked.unwrap_or(default.blocked),
             time: self.time.unwrap_or(default.time),
         }
     }

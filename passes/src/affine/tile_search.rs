@@ -94,7 +94,7 @@ fn tiles(axes: usize, longest: i64, threads: &[i64], warp: i64) -> Vec<NestTile>
         for per_thread in cells(axes) {
             for time in powers(longest).filter(|time| *time >= FEWEST_TIMES || time * 2 > longest) {
                 let (threads, per_thread) = (threads.clone(), per_thread.clone());
-                found.push(NestTile { threads, copiers, per_thread, time });
+                found.push(NestTile { threads, copiers, per_thread, blocked: false, time });
             }
         }
     }

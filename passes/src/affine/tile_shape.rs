@@ -48,6 +48,8 @@ pub struct Fitted<'c> {
     pub copiers: i64,
     /// Cells of a thread along each axis, x first.
     pub per_thread: Vec<i64>,
+    /// Whether the cells of a thread lie side by side.
+    pub blocked: bool,
     /// For each loop in time, how many values each counter has in a tile.
     pub values: Vec<BTreeMap<usize, i64>>,
     /// For each loop in time, its copies.
@@ -179,7 +181,7 @@ fn sized<'c>(
         copies.push(of.copies.iter().map(extents).collect::<Option<Vec<_>>>().ok_or_else(far)?);
         values.push(all);
     }
-    Ok(Fitted { threads, copiers: tile.copiers, per_thread, values, copies })
+    Ok(Fitted { threads, copiers: tile.copiers, per_thread, blocked: tile.blocked, values, copies })
 }
 
 fn bytes(fitted: &Fitted) -> i64 {
@@ -243,6 +245,7 @@ pub fn default<'c>(
         threads: slowest_first(threads),
         copiers: if streams { 8 } else { 1 },
         per_thread: slowest_first(&per_thread),
+        blocked: false,
         time: match (several, streams) {
             (false, false) => 128,
             (false, true) => 64,

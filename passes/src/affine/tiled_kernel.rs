@@ -110,11 +110,16 @@ impl<'c, 'p> TiledCode<'c, 'p> {
     }
 
     /// The cells of a thread along each axis. They lie in groups of four, if they can, so that
-    /// accesses to shared memory can be joined; the groups are cyclic shares.
+    /// accesses to shared memory can be joined; the groups are cyclic shares. In blocked shares all
+    /// cells are one group.
     fn place_cells(&mut self, builder: &Builder<'c>) -> Result<(), Error> {
         let mut places: Vec<(Vec<i64>, Vec<Offset<'c>>)> = vec![(Vec::new(), Vec::new())];
         for axis in &self.axes {
-            let group = if axis.per_thread % 4 == 0 { 4 } else { 1 };
+            let group = match axis.per_thread {
+                all if self.fitted.blocked => all,
+                all if all % 4 == 0 => 4,
+                _ => 1,
+            };
             let value = Some(builder.multiply_constant(axis.thread, group)?);
             let along = |cell: i64| Offset {
                 value,

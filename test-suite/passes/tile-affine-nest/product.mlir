@@ -2,6 +2,13 @@
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(tile-affine-nest)' > %t.once.mlir
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(tile-affine-nest,tile-affine-nest)' | diff %t.once.mlir -
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(tile-affine-nest{threads=2,2 per-thread=2,1 time=4},lower-affine-nest,gpu.module(canonicalize{top-down=false},cse))' | FileCheck %s
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(tile-affine-nest{threads=2,2 per-thread=8,1 time=4},lower-affine-nest,gpu.module(canonicalize{top-down=false},cse))' | FileCheck %s --check-prefix=CYCLIC
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(tile-affine-nest{threads=2,2 per-thread=8,1 time=4 blocked=on},lower-affine-nest,gpu.module(canonicalize{top-down=false},cse))' | FileCheck %s --check-prefix=BLOCKED
+// Rows of a thread: four side by side and four behind those of the other thread, or eight side by side.
+// CYCLIC: %[[ROW:.*]] = arith.muli %thread_id_y, %c4
+// CYCLIC-NOT: arith.muli %thread_id_y, %c8
+// BLOCKED: %[[ROW:.*]] = arith.muli %thread_id_y, %c8
+// BLOCKED-NOT: arith.muli %thread_id_y, %c4
 // A product of matrices. By default a thread has 8 x 8 cells. Then a smaller tile: a thread has two rows of a column. The
 // rows of A lie last in their buffer, since a thread reads several of them; each column of B serves both rows.
 // TILE: } {tiled.nest_tile = {per_thread = array<i64: 8, 8>, threads = array<i64: 16, 16>, time = 8 : i64}}

@@ -119,9 +119,10 @@ pub(super) fn tiles(random: &mut Random) -> Tiles {
     let threads = list(&[1, 2, 2, 3, 4]);
     let per_thread = list(&[1, 1, 2, 3, 4]);
     let time = random.range(1, 5);
+    let blocked = random.pick(&["on", "off"]);
     let copiers = if axes < 3 { random.pick(&[1, 1, 2, 3, 8]) } else { 1 };
     Tiles::Passes(format!(
-        "builtin.module(tile-affine-nest{{threads={threads} copiers={copiers} \
+        "builtin.module(tile-affine-nest{{threads={threads} copiers={copiers} blocked={blocked} \
          per-thread={per_thread} time={time}}},lower-affine-nest,\
          gpu.module(canonicalize{{top-down=false}},cse),bank-pad)"
     ))
