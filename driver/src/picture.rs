@@ -95,12 +95,12 @@ impl Colors {
 pub struct Frame {
     width: usize,
     height: usize,
-    values: Vec<f32>,
+    values: Vec<f64>,
 }
 
 impl Frame {
     /// Some rows; none where there are not as many values as cells.
-    pub fn new(height: usize, width: usize, values: Vec<f32>) -> Option<Self> {
+    pub fn new(height: usize, width: usize, values: Vec<f64>) -> Option<Self> {
         let cells = height.checked_mul(width)?;
         (values.len() == cells).then_some(Self { width, height, values })
     }
@@ -117,7 +117,7 @@ impl Frame {
         let mut values = Vec::new();
         values.try_reserve_exact(array.len())?;
         let cells = 0..array.len();
-        values.extend(cells.map(|cell| array.get(cell).map_or(f32::NAN, |v| v as f32)));
+        values.extend(cells.map(|cell| array.get(cell).unwrap_or(f64::NAN)));
         Ok(Self { width, height, values })
     }
 
@@ -138,12 +138,14 @@ impl Frame {
 
     /// The places of the cells' colours.
     fn places(&self, (low, high): (f64, f64)) -> Vec<u8> {
-        let place = |value: &f32| {
-            let value = f64::from(*value);
+        // Halves keep the largest range finite.
+        let scale = if (high - low).is_finite() { 1.0 } else { 0.5 };
+        let [low, high] = [low, high].map(|end| end * scale);
+        let place = |value: &f64| {
             if !value.is_finite() {
                 return LOST_PLACE;
             }
-            let part = if high > low { (value - low) / (high - low) } else { 0.0 };
+            let part = if high > low { (value * scale - low) / (high - low) } else { 0.0 };
             (part.clamp(0.0, 1.0) * f64::from(LOST_PLACE - 1)).round() as u8
         };
         self.values.iter().map(place).collect()
@@ -153,8 +155,7 @@ impl Frame {
 /// The least and the greatest finite value of some pictures.
 fn extent(frames: &[Frame]) -> (f64, f64) {
     let values = frames.iter().flat_map(|frame| &frame.values).filter(|value| value.is_finite());
-    let values = values.map(|value| f64::from(*value));
-    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)))
 }
 
 /// Writes a picture. Without a range, the colours go from its least to its greatest value.
@@ -260,6 +261,20 @@ mod tests {
         assert_eq!(frame.places((0.0, 1.0)), [0, 254, 127, 255]);
         assert_eq!(frame.places((-1.0, 0.5)), [169, 254, 254, 255]);
         assert_eq!(extent(&[frame]), (0.0, 1.0));
+    }
+
+    #[test]
+    fn small_differences_and_far_values_have_their_colours() {
+        for values in [
+            [1e9, 1e9 + 1.0, 1e9 + 2.0, f64::INFINITY],
+            [0.0, 1e-50, 2e-50, f64::NAN],
+            [0.0, 1e39, 2e39, f64::NEG_INFINITY],
+            [-1.7e308, 0.0, 1.7e308, f64::NAN],
+        ] {
+            let frame = frame(values.to_vec());
+            let range = extent(std::slice::from_ref(&frame));
+            assert_eq!(frame.places(range), [0, 127, 254, 255], "{values:?}");
+        }
     }
 
     #[test]

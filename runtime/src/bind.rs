@@ -88,7 +88,7 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
     let missing = plan.params.iter().filter(|name| !known.contains_key(*name));
     let missing: Vec<_> = missing.cloned().collect();
     if !missing.is_empty() {
-        return Err(sizes::missing(plan, missing));
+        return Err(sizes::missing(plan, request, missing));
     }
     let mut sizes: Sizes = known.iter().map(|(name, size)| (name.clone(), size.value)).collect();
     sizes::compare_shapes(plan, request, &sizes, &known)?;

@@ -193,16 +193,30 @@ impl Numeral {
         if wide.is_infinite() && self.0.contains(|letter: char| letter.is_ascii_digit()) {
             return None;
         }
-        match (element, self.0.parse::<i128>()) {
-            (Element::F32, _) => {
+        match element {
+            Element::F32 => {
                 let single: f32 = self.0.parse().ok()?;
                 (single.is_finite() || !wide.is_finite()).then_some(Number::F32(single))
             }
-            (Element::F16 | Element::Bf16 | Element::F64, _) => Number::float(element, wide),
-            (_, Ok(whole)) => Number::integer(element, whole),
-            (_, Err(_)) if wide.fract() == 0.0 => Number::integer(element, wide as i128),
-            _ => None,
+            Element::F16 | Element::Bf16 | Element::F64 => Number::float(element, wide),
+            _ => Number::integer(element, self.whole()?),
         }
+    }
+
+    /// The number, if it is whole and of so many digits: `1.5e3` is.
+    fn whole(&self) -> Option<i128> {
+        let (mantissa, exponent) = self.0.split_once(['e', 'E']).unwrap_or((&self.0, "0"));
+        let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{before}{after}");
+        let kept = digits.trim_end_matches('0');
+        if matches!(kept, "" | "+" | "-") {
+            return Some(0);
+        }
+        let zeros = i64::try_from(digits.len() - kept.len()).ok()?;
+        let fraction = i64::try_from(after.len()).ok()?;
+        let places = exponent.parse::<i64>().ok()?.checked_add(zeros)?.checked_sub(fraction)?;
+        let factor = 10_i128.checked_pow(u32::try_from(places).ok()?)?;
+        kept.parse::<i128>().ok()?.checked_mul(factor)
     }
 }
 
@@ -272,6 +286,14 @@ mod tests {
         assert_eq!(number("1e3", Element::I32), Some(Number::I32(1000)));
         assert_eq!(number("0.5", Element::I32), None);
         assert_eq!(number("9007199254740993", Element::I64), Some(Number::I64(9007199254740993)));
+        assert_eq!(number("9007199254740993.0", Element::I64), Some(Number::I64(9007199254740993)));
+        let exact = Some(Number::I64(-9007199254740993));
+        assert_eq!(number("-9.007199254740993e15", Element::I64), exact);
+        assert_eq!(number("-.5e1", Element::I8), Some(Number::I8(-5)));
+        assert_eq!(number("100e-2", Element::U8), Some(Number::U8(1)));
+        assert_eq!(number("0e-9", Element::U8), Some(Number::U8(0)));
+        assert_eq!(number("1.5e-1", Element::U8), None);
+        assert_eq!(number("1e40", Element::U64), None);
         assert_eq!(number("18446744073709551615", Element::U64), Some(Number::U64(u64::MAX)));
         assert_eq!(number("18446744073709551616", Element::U64), None);
         assert_eq!(number("-9223372036854775808", Element::I64), Some(Number::I64(i64::MIN)));

@@ -82,7 +82,7 @@ pub fn png<'py>(
     let colors = Colors::named(colors).map_err(|text| argument(py, text))?;
     let (height, width) = shape;
     let (cells, rest) = cells.as_chunks::<4>();
-    let values = cells.iter().map(|cell| f32::from_ne_bytes(*cell)).collect();
+    let values = cells.iter().map(|cell| f64::from(f32::from_ne_bytes(*cell))).collect();
     let frame = Frame::new(height, width, values).filter(|_| rest.is_empty());
     let frame = frame.ok_or_else(|| argument(py, "the picture has other cells than its shape"))?;
     let mut bytes = Vec::new();

@@ -192,15 +192,22 @@ fn missing(names: &[String], fields: &[String]) -> String {
     let options: Vec<_> = names.iter().map(|name| format!("--size {name}=...")).collect();
     let (quoted, options) = (quoted.join(", "), options.join(" "));
     let inputs: Vec<_> = fields.iter().map(|field| format!("--in {field}=...")).collect();
-    let inputs = if fields.is_empty() { String::new() } else { format!(" ({})", inputs.join(" ")) };
-    match names {
-        [_] => format!(
+    let inputs = inputs.join(" ");
+    match (names, fields.is_empty()) {
+        ([_], false) => format!(
             "the run-time size {quoted} has no value; give one with {options} or an array whose \
-             shape tells it{inputs}"
+             shape tells it ({inputs})"
         ),
-        _ => format!(
+        (_, false) => format!(
             "the run-time sizes {quoted} have no values; give them with {options} or by arrays \
-             whose shapes tell them{inputs}"
+             whose shapes tell them ({inputs})"
+        ),
+        ([_], true) => {
+            format!("the run-time size {quoted} has no value; give one with {options}")
+        }
+        (_, true) => format!(
+            "the run-time sizes {quoted} have no values, and no extent of an array tells one \
+             without the others; give some with {options}"
         ),
     }
 }

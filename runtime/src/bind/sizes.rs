@@ -153,9 +153,11 @@ pub fn compare_shapes(
     Ok(())
 }
 
-/// The error of a size without a value, and the fields whose shapes would tell it.
-pub fn missing(plan: &Plan, names: Vec<String>) -> BindError {
-    let told = |field: &&FieldDecl| names.iter().any(|name| tells(field, name));
+/// The error of a size without a value, and the fields without a shape that would tell it.
+pub fn missing(plan: &Plan, request: &Request, names: Vec<String>) -> BindError {
+    let told = |field: &&FieldDecl| {
+        !request.shapes.contains_key(&field.name) && names.iter().any(|name| tells(field, name))
+    };
     let fields = plan.fields.iter().filter(|field| field.role.is_input()).filter(told);
     let mut fields: Vec<String> = fields.map(|field| field.declared_name().to_owned()).collect();
     fields.dedup();

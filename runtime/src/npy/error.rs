@@ -33,8 +33,8 @@ pub enum NpyError {
         message: String,
     },
     /// The type of its cells is none that a field can have.
-    #[error("{} holds cells of type {found}; a field is of {} (convert it with numpy's \
-        astype)", path.display(), element_names())]
+    #[error("{} holds cells of type {found}; a field is of {}, bool, complex numbers, vecs or \
+        structs (convert it with numpy's astype)", path.display(), element_names())]
     Unsupported {
         /// The file.
         path: PathBuf,
@@ -68,8 +68,8 @@ pub enum NpyError {
         element: Element,
     },
     /// Cells of `bool` for a field of another type.
-    #[error("{} holds bool cells where {wanted} is wanted; convert it with numpy's astype",
-        path.display())]
+    #[error("{} holds bool cells where {wanted} is wanted; convert it with {}", path.display(),
+        conversion(*wanted))]
     Bool {
         /// The file.
         path: PathBuf,
@@ -77,8 +77,8 @@ pub enum NpyError {
         wanted: Element,
     },
     /// Another type than the field's.
-    #[error("{} holds {found} cells where {wanted} is wanted; convert it with numpy's \
-        astype", path.display())]
+    #[error("{} holds {found} cells where {wanted} is wanted; convert it with {}", path.display(),
+        conversion(*wanted))]
     Element {
         /// The file.
         path: PathBuf,
@@ -113,8 +113,8 @@ pub enum NpyError {
         remedy: &'static str,
     },
     /// The numbers of a struct's cells in column-major order.
-    #[error("{} holds structs or complex numbers in Fortran order; save numpy.ascontiguousarray of \
-        it", path.display())]
+    #[error("{} holds vecs, structs or complex numbers in Fortran order; save \
+        numpy.ascontiguousarray of it", path.display())]
     Fortran {
         /// The file.
         path: PathBuf,
@@ -138,6 +138,14 @@ pub enum NpyError {
         /// Why.
         source: ArrayError,
     },
+}
+
+/// What makes cells of a type: NumPy itself has no bf16.
+fn conversion(wanted: Element) -> &'static str {
+    match wanted {
+        Element::Bf16 => "astype(ml_dtypes.bfloat16) of the package ml_dtypes",
+        _ => "numpy's astype",
+    }
 }
 
 fn element_names() -> String {

@@ -114,6 +114,7 @@ pub(crate) fn read_records(
         let remedy = match layout {
             _ if is_swapped => "save a.astype(a.dtype.newbyteorder('<')), which swaps its bytes",
             Layout::Bool => "convert it with numpy's astype",
+            _ if layout.complex().is_some() => "convert it with numpy's astype",
             _ => "make it with numpy.dtype, without padding",
         };
         return Err(NpyError::Record { path: path.to_path_buf(), found, wanted, remedy });
@@ -124,7 +125,8 @@ pub(crate) fn read_records(
         let (found, shape) = (dimensions.len(), shape_text(&shape));
         return Err(NpyError::Rank { path: path.to_path_buf(), found, shape, wanted: rank });
     }
-    if header.order() == Order::Fortran && rank > 1 {
+    let columns_first = header.order() == Order::Fortran && rank > 1;
+    if columns_first && *layout != Layout::Bool {
         return Err(NpyError::Fortran { path: path.to_path_buf() });
     }
     let bytes = wanted
@@ -140,6 +142,9 @@ pub(crate) fn read_records(
         return Err(NpyError::Header { path: path.to_path_buf(), message });
     }
     little_endian(layout, &mut cells);
+    if columns_first {
+        cells = transposed(&shape, &cells);
+    }
     Ok((shape, cells))
 }
 
@@ -159,35 +164,37 @@ fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// The same array with its cells, now in column-major order, put into row-major order.
 fn row_major(array: Array) -> Result<Array, ArrayError> {
-    fn transpose<T: Copy>(shape: &[usize], cells: &[T]) -> Vec<T> {
-        let strides: Vec<usize> = shape
-            .iter()
-            .scan(1usize, |stride, &extent| {
-                let own = *stride;
-                *stride *= extent;
-                Some(own)
-            })
-            .collect();
-        let mut index = vec![0; shape.len()];
-        let mut at = 0;
-        let mut out = Vec::with_capacity(cells.len());
-        while out.len() < cells.len() {
-            out.extend(cells.get(at).copied());
-            for ((i, &extent), &stride) in index.iter_mut().zip(shape).zip(&strides).rev() {
-                *i += 1;
-                at += stride;
-                if *i < extent {
-                    break;
-                }
-                at -= stride * extent;
-                *i = 0;
-            }
-        }
-        out
-    }
     let (shape, data) = array.into_parts();
-    let data = each_cell!(Data, data, wrap(v) => wrap(transpose(&shape, &v)));
+    let data = each_cell!(Data, data, wrap(v) => wrap(transposed(&shape, &v)));
     Array::new(shape, data)
+}
+
+/// Cells in column-major order, put into row-major order.
+fn transposed<T: Copy>(shape: &[usize], cells: &[T]) -> Vec<T> {
+    let strides: Vec<usize> = shape
+        .iter()
+        .scan(1usize, |stride, &extent| {
+            let own = *stride;
+            *stride *= extent;
+            Some(own)
+        })
+        .collect();
+    let mut index = vec![0; shape.len()];
+    let mut at = 0;
+    let mut out = Vec::with_capacity(cells.len());
+    while out.len() < cells.len() {
+        out.extend(cells.get(at).copied());
+        for ((i, &extent), &stride) in index.iter_mut().zip(shape).zip(&strides).rev() {
+            *i += 1;
+            at += stride;
+            if *i < extent {
+                break;
+            }
+            at -= stride * extent;
+            *i = 0;
+        }
+    }
+    out
 }
 
 /// Bytes of the data; `None` where that overflows.

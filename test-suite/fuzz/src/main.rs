@@ -5,6 +5,8 @@
 use clap::{Parser, ValueEnum};
 use melior::Context;
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -35,7 +37,7 @@ struct Args {
     #[arg(long, default_value_t = 0)]
     first: u64,
     /// Processes
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
     jobs: u64,
     /// Where failing cases go
     #[arg(long, default_value = "fuzz-failures")]
@@ -163,6 +165,11 @@ fn new_context() -> Result<Context, String> {
     stencil_dialects::context().map_err(|error| error.to_string())
 }
 
+/// Prints a line; a full disk and a closed pipe are errors.
+fn say(line: impl Display) -> Result<(), String> {
+    writeln!(std::io::stdout(), "{line}").map_err(|error| format!("standard output: {error}"))
+}
+
 fn print(args: &Args) -> Result<(), String> {
     let damage = match args.kind {
         kind if kind.is_program() => None,
@@ -171,14 +178,14 @@ fn print(args: &Args) -> Result<(), String> {
     for index in args.first..args.first.saturating_add(args.cases) {
         let Some(damage) = &damage else {
             let case = case(args, index);
-            println!("# case {index} of seed {}", args.seed);
+            say(format!("# case {index} of seed {}", args.seed))?;
             for schedule in &case.schedules {
-                println!("# {}", record::command_line(&case, schedule, "case.stencil"));
+                say(format!("# {}", record::command_line(&case, schedule, "case.stencil")))?;
             }
-            println!("{}", case.program.text());
+            say(case.program.text())?;
             continue;
         };
-        println!("{}", damage.text(args.seed, index));
+        say(damage.text(args.seed, index))?;
     }
     Ok(())
 }
@@ -289,7 +296,7 @@ fn programs(args: &Args) -> Result<ExitCode, String> {
         summary.add(&case, &verdict);
         Ok(matches!(verdict, Verdict::Failed(..)))
     })?;
-    println!("{summary}");
+    say(&summary)?;
     Ok(ExitCode::from(u8::from(summary.failures() > 0)))
 }
 
@@ -325,9 +332,9 @@ fn damaged(args: &Args) -> Result<ExitCode, String> {
         *counts.entry(line.split(' ').take(words).collect::<Vec<_>>().join(" ")).or_default() += 1;
         Ok(failed)
     })?;
-    println!("{} cases", counts.values().sum::<u64>());
+    say(format!("{} cases", counts.values().sum::<u64>()))?;
     for (what, count) in counts {
-        println!("{count:>9}  {what}");
+        say(format!("{count:>9}  {what}"))?;
     }
     Ok(ExitCode::from(u8::from(failures > 0)))
 }

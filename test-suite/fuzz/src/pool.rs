@@ -78,7 +78,8 @@ enum Event {
 /// # Errors
 /// When a worker can't be started, says what none should, or ends in between cases.
 pub fn lead(pool: &Pool, told: Told) -> Result<(), String> {
-    let jobs = pool.jobs.max(1);
+    // Each process has a case.
+    let jobs = pool.jobs.min(pool.cases);
     pool.first.checked_add(pool.cases).ok_or("there are no such numbers")?;
     let (sender, receiver) = mpsc::channel();
     let start = |job: u64, first: u64| start(pool, job, first, &sender);
@@ -139,12 +140,7 @@ pub fn lead(pool: &Pool, told: Told) -> Result<(), String> {
             }
         }
     }
-    eprintln!(
-        "cases {} to {}, {:.0} s",
-        pool.first,
-        pool.first + pool.cases - 1,
-        begin.elapsed().as_secs_f64()
-    );
+    eprintln!("{done} cases from number {}, {:.0} s", pool.first, begin.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -160,7 +156,7 @@ fn start(
         .args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\"")])
         .arg(program)
         .args(&pool.arguments)
-        .args(["--first", &first.to_string(), "--every", &pool.jobs.max(1).to_string()])
+        .args(["--first", &first.to_string(), "--every", &pool.jobs.min(pool.cases).to_string()])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

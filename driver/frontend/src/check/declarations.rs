@@ -268,14 +268,6 @@ impl Checker<'_> {
             let message = format!("a run has at most {} steps", limits::STEPS);
             let error = Diagnostic::error(message, count.span, "too many");
             self.report(error.help("write fewer"));
-        } else if !facts.prove(&steps) {
-            let needed = steps.show_condition(&self.program.params);
-            self.program.checks.push(Check {
-                value: steps.clone(),
-                unless_empty: None,
-                message: format!("the number of steps must not be negative: {needed} is needed"),
-                span: count.span,
-            });
         }
         self.program.steps = steps;
     }
