@@ -2,6 +2,7 @@
 //! code generator, and how many planes are loaded or prefetched before their turn.
 
 use super::pipeline::{Graph, Window};
+use super::schedule::MANY;
 use stencil_runtime::device::{Device, WARP};
 use stencil_runtime::model;
 
@@ -57,12 +58,14 @@ const PREFETCHED: usize = 2;
 
 /// Planes to prefetch. On an H200 four rows made streams of one or two fields up to a quarter
 /// faster and none slower. Streams of three fields were a tenth slower with 12 and 16 warps a
-/// multiprocessor, and with 8 between 15 per cent faster and 4 slower; more fields were not
-/// measured. In three dimensions planes cost a fifth.
+/// multiprocessor, and with 8 between 15 per cent faster and 4 slower. Nine fields (`d2q9`) with 8
+/// warps were 6 per cent faster by one schedule, and 3 to 15 slower by four others
+/// (`test-suite/bench/results/2026-11-27-h200-d2q9.tsv`). In three dimensions planes cost a fifth.
 pub fn prefetch(graph: &Graph, registers: i64, device: &Device) -> i64 {
     let [_, step, _] = register_steps(device);
     let few = registers > step;
-    if graph.is_solid() || (graph.loaded().count() > PREFETCHED && !few) { 0 } else { PREFETCH }
+    let most = if few { MANY } else { PREFETCHED };
+    if graph.is_solid() || graph.loaded().count() > most { 0 } else { PREFETCH }
 }
 
 /// An estimate of the registers that a lane needs, planes loaded ahead included.
@@ -140,5 +143,6 @@ mod tests {
         assert_eq!(prefetch(&fields(2), 0, &H200), PREFETCH);
         assert_eq!(prefetch(&fields(3), step, &H200), 0);
         assert_eq!(prefetch(&fields(3), few, &H200), PREFETCH);
+        assert_eq!(prefetch(&fields(9), few, &H200), 0);
     }
 }

