@@ -372,6 +372,15 @@ impl Plan {
         launches(&self.schedule)
     }
 
+    /// After how many steps a run looks whether it ends early; none where it does not, and where
+    /// sizes decide it, which no compile of a program gives.
+    pub fn steps_between_looks(&self) -> Option<i64> {
+        self.nodes().into_iter().find_map(|node| match node {
+            Node::Until(until) => until.steps_between_looks(),
+            _ => None,
+        })
+    }
+
     /// How many arguments a kernel is launched with; all its launches agree.
     pub fn parameters(&self, kernel: &Kernel) -> usize {
         let launch = self.launches().find(|launch| launch.kernel == kernel.name);

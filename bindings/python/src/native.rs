@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use stencil_compiler::{Level, Options, Plan, Session, Source, Target};
+use stencil_compiler::{Level, Options, Parts, Plan, Session, Source, Target};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::cell::Layout;
 use stencil_runtime::cuda::Cuda;
@@ -36,6 +36,8 @@ pub struct Native {
     /// What the program declares.
     declared: Plan,
     names: Names,
+    /// What a run in parts must know, once it is asked for.
+    parts: OnceLock<Parts>,
     state: Mutex<State>,
 }
 
@@ -94,7 +96,8 @@ impl Native {
             field.layout = Layout::Bool;
         }
         let origin = Some(Origin { source, session, target, cache });
-        Ok(Self { origin, declared, names, state: Mutex::default() })
+        let parts = OnceLock::new();
+        Ok(Self { origin, declared, names, parts, state: Mutex::default() })
     }
 
     /// A program of a plan and its code.
@@ -106,7 +109,7 @@ impl Native {
         let program = Program::new(plan, Code::Cuda(code));
         let version = Arc::new(Version { sizes: Sizes::new(), program });
         let state = Mutex::new(State { versions: vec![version], ..State::default() });
-        Ok(Self { origin: None, declared, names, state })
+        Ok(Self { origin: None, declared, names, parts: OnceLock::new(), state })
     }
 
     /// Runs the program; returns outputs by name, and (steps, launches, seconds, met, copies,
@@ -260,13 +263,18 @@ impl Native {
         PyList::new(py, fields.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The temp fields that the program keeps from step to step.
-    fn carried(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let Some(Origin { source, session, .. }) = &self.origin else {
-            return Ok(stencil_compiler::kept(&self.declared));
+    /// Checks that a run may begin after some steps, and be cut after each so many.
+    fn check_parts(&self, py: Python<'_>, first_step: i64, every: Option<i64>) -> PyResult<()> {
+        let parts = match (self.parts.get(), &self.origin) {
+            (Some(parts), _) => parts,
+            (None, None) => self.parts.get_or_init(|| Parts::of_plan(&self.declared)),
+            (None, Some(Origin { source, session, .. })) => {
+                let found = py.detach(|| session.parts(source, &self.declared));
+                let found = found.map_err(|failure| errors::compile(py, &failure))?;
+                self.parts.get_or_init(|| found)
+            }
         };
-        let found = py.detach(|| session.carried(source));
-        found.map_err(|failure| errors::compile(py, &failure))
+        parts.check(first_step, every).map_err(|text| argument(py, text))
     }
 }
 

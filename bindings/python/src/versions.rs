@@ -142,8 +142,7 @@ impl Origin {
             && let Ok(plan) = Plan::from_json(&plan, &self.source.name)
         {
             let object = memory::kept_object(code);
-            let kept = session.kept_executable(&self.source, plan, object, threads);
-            return kept.map_err(|failure| errors::compile(py, &failure));
+            return Ok(Executable::kept(&self.source, plan, object, threads));
         }
         let mut watch = Watch::new(None);
         let made = py.detach(|| {

@@ -215,23 +215,6 @@ def test_values_over_steps(kernel, plate, rates):
         kernel(A=plate, K=rates, every=2)
 
 
-def test_a_run_in_parts_loses_nothing():
-    text = ("param N\ngrid G = [0..N-1]\nfield A : f32 on G\n"
-            "fn f -> A [0..N-1] = A[0] + mean\n"
-            "reduce mean : f32 = max(A[0]) on [0..N-1] initially 1\nsteps 3\n")
-    kernel = stencilc.compile(text, target="reference")
-    with pytest.raises(stencilc.ArgumentError, match="`mean`"):
-        kernel(A=np.ones(4, np.float32), steps=3, every=1)
-
-
-def test_a_run_in_parts_may_reduce_a_temp_field():
-    text = ("param N\ngrid G = [0..N-1]\nfield A : f64 on G\ntemp field D : f64 on G\n"
-            "fn d -> D [0..N-1] = A[0] / 2\nfn f -> A [0..N-1] = A[0] + D[0]\n"
-            "reduce m : f64 = max(D[0]) on [0..N-1]\nsteps 3\n")
-    result = stencilc.compile(text, target="reference")(A=np.ones(4), steps=3, every=1)
-    assert result.history["m"].tolist() == [0.5, 0.75, 1.125]
-
-
 def test_members_of_a_struct_that_are_vecs():
     text = ("struct W { h : f32, v : vec<2, f32> }\nparam N\ngrid G = [0..N-1]\n"
             "field S : W on G\n"
@@ -253,17 +236,6 @@ def test_members_of_a_struct_that_are_vecs():
     ):
         with pytest.raises(stencilc.ArgumentError, match=text):
             kernel(S=members)
-
-
-def test_a_refused_run_in_parts_writes_nothing():
-    text = ("param N\ngrid G = [0..N-1]\nfield A : f64 on G\ntemp field D : f64 on G\n"
-            "fn f -> A [0..N-1] = A[0] + D[0]\nfn d -> D [0..N-1] = A[0]\nsteps 3\n")
-    kernel = stencilc.compile(text, target="reference")
-    a, out = np.ones(4), np.zeros(4)
-    for manner in (dict(in_place=True), dict(out=out)):
-        with pytest.raises(stencilc.ArgumentError, match="from step to step"):
-            kernel(A=a, steps=3, every=1, **manner)
-    assert (a == 1).all() and (out == 0).all()
 
 
 def test_until():

@@ -122,17 +122,16 @@ impl Executable {
         }
     }
 
-    /// A program that was compiled for the processor before.
-    pub(crate) fn kept(
-        session: &Session,
+    /// A program that was compiled for the processor before, from its plan and its machine code.
+    pub fn kept(
         source: &Source,
         plan: Plan,
         object: Object,
         threads: Option<NonZeroUsize>,
-    ) -> Result<Self, Failure> {
-        let every = pauses::every(session, source)?;
+    ) -> Self {
+        let every = plan.steps_between_looks();
         let code = Code::Object(Machine::new(object, threads));
-        Ok(Self { source: source.clone(), plan, code, nest: false, every, timing: Timing::new() })
+        Self { source: source.clone(), plan, code, nest: false, every, timing: Timing::new() }
     }
 
     /// Compiles to the gpu level, and from there to what `code` makes of it.
@@ -161,7 +160,7 @@ impl Executable {
         let (plan, code) =
             lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;
         let (nest, timing) = (compilation.is_nest(), compilation.timing);
-        let every = pauses::every(session, source)?;
+        let every = plan.steps_between_looks();
         Ok(Self { source: source.clone(), plan, code, nest, every, timing })
     }
 
@@ -303,13 +302,14 @@ impl Executable {
         let predicts = control.traffic && control.pauses.is_none();
         let mut traffic = None;
         let ran = run.go(control, |bound, inputs, control| {
+            let ran = self.on(&mut simulator, bound, inputs, control)?;
             if predicts {
-                traffic = traffic::of(&module, &self.plan, bound, Effort::Whole).ok();
+                let found = traffic::of(&module, &self.plan, bound, Effort::Whole);
+                traffic = Some(found.map_err(|error| Failure::in_source(&error, &self.source))?);
             }
-            self.on(&mut simulator, bound, inputs, control)
+            Ok(ran)
         })?;
-        let counters = Some(simulator.report());
-        Ok(Outcome { counters, traffic, ..ran })
+        Ok(Outcome { counters: Some(simulator.report()), traffic, ..ran })
     }
 
     /// Ends the threads of loaded code that no run uses.

@@ -12,7 +12,6 @@
 
 #![forbid(unsafe_code)]
 
-mod carried;
 mod check;
 mod control;
 mod copies;
@@ -27,6 +26,7 @@ mod mistaken;
 mod nest;
 mod options;
 mod outcome;
+mod parts;
 mod pauses;
 mod processor;
 mod report;
@@ -39,7 +39,6 @@ pub mod toolchain;
 pub mod traffic;
 mod waves;
 
-pub use carried::kept;
 pub use check::{Checked, compare};
 pub use control::{Control, Pause, Pauses, Progress, Results};
 pub use declarations::declarations;
@@ -47,6 +46,7 @@ pub use executable::{Executable, Target};
 pub use failure::{Class, Failure, Message};
 pub use level::Level;
 pub use outcome::{Ended, Outcome};
+pub use parts::Parts;
 pub use report::{KernelReport, Report};
 pub use session::{Compiled, Options, Session};
 pub use stencil_passes::pipeline::RecordLayout;

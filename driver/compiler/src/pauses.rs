@@ -4,11 +4,9 @@
 use crate::control::{Control, Pause, Pauses, Progress};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::session::Session;
-use crate::stages;
+use crate::parts::check_looks;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use stencil_frontend::source::Source;
 use stencil_runtime::array::{Array, ArrayError};
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::plan::Plan;
@@ -86,25 +84,12 @@ impl Run<'_> {
     }
 }
 
-/// After how many steps a program looks whether it ends early.
-pub fn every(session: &Session, source: &Source) -> Result<Option<i64>, Failure> {
-    let until = if stages::is_mlir(source) { None } else { session.check(source)?.until };
-    Ok(until.map(|until| until.every))
-}
-
 /// Checks that a run in parts ends where a run in one would: it looks after `every` steps whether
 /// it ends early.
 pub fn check(every: Option<i64>, request: &Request, control: &Control<'_>) -> Result<(), Failure> {
     let pauses = control.pauses.iter().flat_map(|pauses| &pauses.every);
     let pauses = pauses.map(|every| i64::try_from(every.get()).unwrap_or(i64::MAX));
-    let Some(every) = every else { return Ok(()) };
-    match pauses.chain([request.first_step]).find(|step| step % every != 0) {
-        Some(step) => Err(Failure::user(format!(
-            "the run may end after every {every} steps, so it can begin and pause only after \
-             multiples of {every}; {step} is none"
-        ))),
-        None => Ok(()),
-    }
+    check_looks(every, pauses.chain([request.first_step])).map_err(Failure::user)
 }
 
 /// The number of steps at the next pause.

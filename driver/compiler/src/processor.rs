@@ -1,7 +1,7 @@
 //! The processor of this machine as a target: when it is the usual one, and how code is loaded for
 //! it and kept.
 
-use crate::executable::{Executable, Target};
+use crate::executable::Target;
 use crate::failure::Failure;
 use crate::nest;
 use crate::session::{Options, Session};
@@ -38,20 +38,6 @@ impl Session {
             return (Target::Reference, why);
         }
         (processor, "as there is no CUDA device")
-    }
-
-    /// The executable of an earlier compile, from its plan and its machine code.
-    ///
-    /// # Errors
-    /// The source's faults.
-    pub fn kept_executable(
-        &self,
-        source: &Source,
-        plan: Plan,
-        object: Object,
-        threads: Option<NonZeroUsize>,
-    ) -> Result<Executable, Failure> {
-        Executable::kept(self, source, plan, object, threads)
     }
 }
 

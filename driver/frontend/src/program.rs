@@ -72,6 +72,25 @@ pub struct Program {
     pub checks: Vec<Check>,
 }
 
+impl Program {
+    /// The first item of a step that reads some fields, by its name and its place: one of the first
+    /// functions, else of the first reductions, as many as are given.
+    pub fn first_reader(
+        &self,
+        fields: &[FieldId],
+        (functions, reductions): (usize, usize),
+    ) -> Option<(&str, Span)> {
+        let reads = |piece: &Piece| piece.exprs().any(|value| value.reads_any(fields));
+        let mut functions = self.functions.iter().take(functions);
+        let function = functions.find(|one| one.pieces.iter().any(reads));
+        let mut reductions = self.reductions.iter().take(reductions);
+        let reduction = reductions.find(|one| reads(&one.piece));
+        let name = |one: &Reduction| self.fields.get(one.field).map_or("", Field::declared_name);
+        let function = function.map(|one| (one.name.as_str(), one.span));
+        function.or_else(|| reduction.map(|one| (name(one), one.span)))
+    }
+}
+
 /// `param NAME [= value]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param {
@@ -316,7 +335,9 @@ impl Expr {
     /// Whether it reads a cell of one of some fields.
     pub fn reads_any(&self, fields: &[FieldId]) -> bool {
         let own = match &self.kind {
-            ExprKind::Read { field, .. } | ExprKind::Gather { field, .. } => fields.contains(field),
+            ExprKind::Read { field, .. }
+            | ExprKind::Gather { field, .. }
+            | ExprKind::Nearest(field) => fields.contains(field),
             _ => false,
         };
         own || self.children().into_iter().any(|child| child.reads_any(fields))

@@ -1,7 +1,7 @@
 //! The schedule of a plan: launches, loops over them, and what happens between launches.
 
 use super::buffer::is_zero;
-use crate::expr::Expr;
+use crate::expr::{Expr, Sizes};
 use crate::number::{Number, Numeral};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -167,6 +167,11 @@ pub struct Until {
 }
 
 impl Until {
+    /// The steps between two comparisons; none where sizes decide it, or where they are none.
+    pub(super) fn steps_between_looks(&self) -> Option<i64> {
+        steps(&self.body)?.checked_mul(self.every.into()).filter(|steps| *steps > 0)
+    }
+
     /// Checks that launches may be sent ahead in a schedule, where the plan says so.
     pub(super) fn ahead_is_possible(&self, schedule: &[Node]) -> Result<(), String> {
         let compares = self.is == Relation::NotEqual && self.every == 1;
@@ -192,6 +197,23 @@ impl Until {
             name = self.reduction
         ))
     }
+}
+
+/// The steps of a list that is done once; none where sizes decide it.
+fn steps(list: &[Node]) -> Option<i64> {
+    list.iter().try_fold(0_i64, |sum, node| {
+        let own = match node {
+            Node::Launch(launch) => launch.steps.into(),
+            Node::Repeat(Repeat { count, body }) => {
+                count.evaluate(&Sizes::new()).ok()?.max(0).checked_mul(steps(body)?)?
+            }
+            // All do the same work.
+            Node::Choose(choose) => steps(&choose.among.first()?.body)?,
+            Node::Until(_) => return None,
+            Node::Exchange(_) | Node::Snapshot(_) => 0,
+        };
+        sum.checked_add(own)
+    })
 }
 
 /// All nodes of a list, those inside others too, in the order of the file.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -31,12 +30,7 @@ def with_history(kernel, values, when, keep, manner):
         raise ArgumentError("every: expected a number of at least 1")
     if steps is None:
         raise ArgumentError("with `every`, give the number of steps too")
-    _check_reductions(kernel._native.text or "", reductions)
-    for name in kernel._native.carried():
-        raise ArgumentError(
-            f"the program keeps the temp field `{name}` from step to step, and a run in parts "
-            f"would lose it; declare it without `temp`, `field {name}`, or leave out `every`"
-        )
+    kernel._native.check_parts(first_step, every)
     history = {name: [] for name in keep}
     taken = []
     total = [0, 0, 0.0, None, 0, 0]
@@ -61,25 +55,12 @@ def with_history(kernel, values, when, keep, manner):
         if told[0] < part or told[3] or total[0] >= steps:
             break
         # From now on the arrays are those of the result.
-        states = {name: outputs[name] for name, role in roles.items() if role == "state"}
-        values = {**values, **{name: states[name] for name in states if name in outputs}}
+        values = {name: outputs.get(name, value) for name, value in values.items()}
         in_place, out = True, None
     result = Result(outputs, tuple(total))
     result.history = {name: np.asarray(kept) for name, kept in history.items()}
     result.history["steps"] = np.asarray(taken)
     return result
-
-
-def _check_reductions(text, names):
-    """A function that reads a reduction sees the value of the step before, which a part lacks."""
-    text = re.sub(r"#.*", "", text)
-    for name in names:
-        functions = re.sub(rf"\breduce\s+{name}\s*:|\buntil\s+{name}\b", "", text)
-        if re.search(rf"\b{name}\b", functions):
-            raise ArgumentError(
-                f"the program reads the reduction `{name}`, and a run in parts would lose its "
-                "value; leave out `every`"
-            )
 
 
 def _sum(total, told):

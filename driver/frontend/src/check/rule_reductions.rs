@@ -30,9 +30,8 @@ impl Checker<'_> {
                 continue;
             }
             let leaves = self.leaf_fields(used.of);
-            let Some((reader, at)) = self.first_reader(&leaves, (reduction.place, number)) else {
-                continue;
-            };
+            let before = (reduction.place, number + 1);
+            let Some((reader, at)) = self.program.first_reader(&leaves, before) else { continue };
             let (name, of) = (self.field_name(used.reduction), self.field_name(used.of));
             let message =
                 format!("`{name}` has no value in the first step where `{reader}` reads `{of}`");
@@ -41,21 +40,5 @@ impl Checker<'_> {
                 .see(reduction.span, "computed here");
             self.report(error.help(FIRST_VALUE));
         }
-    }
-
-    /// The first function or reduction that reads some fields, up to a reduction and with it. The
-    /// reduction is given by the functions before it and its number.
-    fn first_reader(
-        &self,
-        fields: &[FieldId],
-        (place, number): (usize, usize),
-    ) -> Option<(String, Span)> {
-        let reads = |piece: &Piece| piece.exprs().any(|value| value.reads_any(fields));
-        let functions = self.program.functions.iter().take(place);
-        let function = functions.into_iter().find(|one| one.pieces.iter().any(reads));
-        let reductions = self.program.reductions.iter().take(number + 1);
-        let reduction = reductions.into_iter().find(|one| reads(&one.piece));
-        let name = |one: &Reduction| (self.field_name(one.field).to_owned(), one.span);
-        function.map(|one| (one.name.clone(), one.span)).or(reduction.map(name))
     }
 }
