@@ -105,7 +105,7 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
         let names: Vec<_> = states.iter().map(|name| format!("--out {name}=FILE.npy")).collect();
         told += &format!("the result was not kept; keep it with {}\n", names.join(" "));
     }
-    let json = outcome.counted_json();
+    let json = outcome.counted_json()?;
     files.last(begin + outcome.steps, &outcome.outputs, args.report_json.as_deref().zip(json))?;
     say(told);
     Ok(())

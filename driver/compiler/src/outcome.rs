@@ -1,7 +1,8 @@
 //! The result of a run.
 
+use crate::failure::Failure;
 use crate::traffic::{Compared, Traffic};
-use serde_json::json;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stencil_runtime::array::Array;
@@ -40,12 +41,13 @@ impl Outcome {
     }
 
     /// The same as JSON.
-    pub fn counted_json(&self) -> Option<String> {
-        let mut value = serde_json::to_value(self.counters.as_ref()?).unwrap_or_default();
-        if let Some(members) = value.as_object_mut() {
-            members.insert("model".to_owned(), json!(self.traffic));
-        }
-        Some(format!("{value:#}\n"))
+    ///
+    /// # Errors
+    /// An internal fault, where something in it has no JSON form.
+    pub fn counted_json(&self) -> Result<Option<String>, Failure> {
+        let Some(counters) = &self.counters else { return Ok(None) };
+        let value = serde_json::to_value(Counted { counters, model: self.traffic.as_ref() });
+        Ok(Some(format!("{:#}\n", value.map_err(Failure::internal)?)))
     }
 
     /// An outcome without results yet.
@@ -63,6 +65,14 @@ impl Outcome {
             traffic: None,
         }
     }
+}
+
+/// The simulator's counters with the model's bytes, as JSON has them.
+#[derive(Serialize)]
+struct Counted<'a> {
+    #[serde(flatten)]
+    counters: &'a stencil_simulator::Report,
+    model: Option<&'a Traffic>,
 }
 
 /// How the `until` of a program ended.

@@ -159,8 +159,9 @@ pub(crate) fn of_large(
         request.steps = Some(MOST_STEPS);
         bound = bind(plan, &request);
     }
-    let Ok(bound) = bound else { return Ok(None) };
-    Ok(of(&module, plan, &bound, Effort::Limited).ok())
+    let bound = bound.ok().filter(|bound| Launches::new(plan, bound).is_ok());
+    let found = bound.map(|bound| of(&module, plan, &bound, Effort::Limited)).transpose();
+    found.map_err(|error| Failure::in_source(&error, source))
 }
 
 /// The arguments of a launch that its iteration space needs.

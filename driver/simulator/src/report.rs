@@ -138,11 +138,6 @@ impl Report {
         }
     }
 
-    /// As JSON.
-    pub fn json(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default()
-    }
-
     /// The counts of all kernels together.
     pub fn total(&self) -> Counts {
         let mut total = Counts::default();
