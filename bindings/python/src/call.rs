@@ -2,12 +2,13 @@
 //! key by which calls are known to differ in no more than addresses.
 
 use crate::arrays::{Cells, Held, Library, Place, current_stream, handle, view};
-use crate::copies::{before_outputs, check_fill, copy, fill, tell_written};
+use crate::copies::{Targets, check_fill, copy, fill, tell_written};
 use crate::errors::argument;
 use crate::fields::{Declared, Names, Slot};
 use crate::memory;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_runtime::bind::Request;
 use stencil_runtime::host::{Binding, HostError, Run};
@@ -18,14 +19,14 @@ use stencil_runtime::plan::{FieldDecl, Plan, Role};
 pub struct Manner<'py> {
     /// They are written.
     pub in_place: bool,
-    /// Arrays that get the result, by field.
-    pub out: Option<Bound<'py, PyDict>>,
+    /// Arrays that get the result.
+    pub out: Targets<'py>,
 }
 
 /// A number of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Number {
-    Integer(i64),
+    Integer(i128),
     Float(f64),
 }
 
@@ -77,7 +78,7 @@ impl<'py> Arguments<'py> {
             steps,
             first_step,
         };
-        for (name, value) in before_outputs(values, manner.out.as_ref())? {
+        for (name, value) in values.iter() {
             let name = name.cast_into::<PyString>()?;
             let name = name.to_str()?;
             match names.slots.get(name) {
@@ -192,19 +193,23 @@ impl<'py> Arguments<'py> {
         value: &Bound<'py, PyAny>,
         manner: &Manner<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        // All arguments are read before any array is written.
+        let value = &match manner.out.are_elsewhere(name, value) {
+            true => copy(value, name)?,
+            false => value.clone(),
+        };
         if field.role != Role::State {
             return Ok(value.clone());
         }
-        let out = manner.out.as_ref().map(|out| out.get_item(name)).transpose()?.flatten();
-        let array = match out {
+        let array = match manner.out.of(name) {
             Some(out) if out.is(value) => {
                 self.prepared.push(Prepared::Told(out.clone()));
-                out
+                out.clone()
             }
             Some(out) => {
-                check_fill(&out, value)?;
+                check_fill(out, value)?;
                 self.prepared.push(Prepared::Filled(out.clone(), value.clone()));
-                out
+                out.clone()
             }
             None if manner.in_place => {
                 self.prepared.push(Prepared::Told(value.clone()));
@@ -307,9 +312,9 @@ impl<'py> Arguments<'py> {
         for (place, number) in &self.scalars {
             let (tag, bits) = match number {
                 Number::Integer(number) => (1, number.cast_unsigned()),
-                Number::Float(number) => (2, number.to_bits()),
+                Number::Float(number) => (2, number.to_bits().into()),
             };
-            key.extend([*place as u64, tag, bits]);
+            key.extend([*place as u64, tag, bits as u64, (bits >> 64) as u64]);
         }
         for (place, size) in &self.sizes {
             key.extend([*place as u64, size.cast_unsigned()]);
@@ -403,15 +408,23 @@ fn unknown(py: Python<'_>, plan: &Plan, names: &Names, name: &str) -> PyErr {
 }
 
 fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Number> {
-    if value.is_instance_of::<PyBool>() || value.is_instance_of::<PyInt>() {
+    let py = value.py();
+    if value.is_instance_of::<PyInt>() {
         return value.extract().map(Number::Integer);
     }
-    if let Ok(float) = value.extract::<f64>() {
-        return Ok(Number::Float(float));
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return Ok(Number::Float(float.value()));
+    }
+    // Integers of NumPy and PyTorch become those of Python: a float does not have all their bits.
+    if let Ok(integer) = value.call_method0(intern!(py, "__index__")) {
+        return number(name, &integer);
     }
     // An array of one element, as NumPy's and PyTorch's are.
-    match value.call_method0("item") {
-        Ok(one) if !one.hasattr("item")? => number(name, &one),
-        _ => Err(argument(value.py(), format!("the scalar `{name}` is no number: {value}"))),
+    match value.call_method0(intern!(py, "item")) {
+        Ok(one) if !one.hasattr(intern!(py, "item"))? => number(name, &one),
+        _ => value
+            .extract()
+            .map(Number::Float)
+            .map_err(|_| argument(py, format!("the scalar `{name}` is no number: {value}"))),
     }
 }

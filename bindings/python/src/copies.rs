@@ -29,41 +29,47 @@ pub fn copy<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, P
     }
 }
 
-/// The arguments of a call, with a copy of each array whose memory gets another field's result:
-/// all are read before any is written.
-pub fn before_outputs<'py>(
-    values: &Bound<'py, PyDict>,
-    out: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-    let mut given: Vec<_> = values.iter().collect();
-    let Some(out) = out else { return Ok(given) };
-    // Values that are no arrays are refused later, each with its reason.
-    let span = |array: &Bound<'py, PyAny>| {
-        let cells = view(array, "out").ok()?.cells;
-        Some((cells.place, cells.span()))
-    };
-    let targets: Vec<_> =
-        out.iter().filter_map(|(name, target)| Some((name.to_string(), span(&target)?))).collect();
-    let kept = |name: &str, value: Bound<'py, PyAny>| {
-        let Some((place, own)) = span(&value) else { return Ok(value) };
-        let shares = |(other, (at, span)): &(String, (Place, (u64, u64)))| {
-            other != name && *at == place && span.0 < own.1 && own.0 < span.1
-        };
-        if targets.iter().any(shares) { copy(&value, name) } else { Ok(value) }
-    };
-    for (name, value) in &mut given {
-        let name = name.to_string();
-        let Ok(members) = value.cast::<PyDict>() else {
-            *value = kept(&name, value.clone())?;
-            continue;
-        };
-        let all = PyDict::new(value.py());
-        for (member, value) in members.iter() {
-            all.set_item(&member, kept(&format!("{name}.{member}"), value)?)?;
-        }
-        *value = all.into_any();
+/// Arrays that get the result, each with the name of its field or member.
+pub struct Targets<'py> {
+    arrays: Vec<(String, Bound<'py, PyAny>)>,
+    /// Their memory, in the same order.
+    memory: Vec<Option<Memory>>,
+}
+
+/// Where an array lies: its place, and its first byte and the one behind its last.
+type Memory = (Place, (u64, u64));
+
+/// The memory of an array; none of what is no array, which is refused later with its reason.
+fn memory(array: &Bound<'_, PyAny>) -> Option<Memory> {
+    let cells = view(array, "out").ok()?.cells;
+    Some((cells.place, cells.span()))
+}
+
+impl<'py> Targets<'py> {
+    /// Those of a dict of arrays.
+    pub fn new(out: Option<&Bound<'py, PyDict>>) -> Self {
+        let arrays = out.into_iter().flatten().map(|(name, array)| (name.to_string(), array));
+        let arrays: Vec<_> = arrays.collect();
+        let memory = arrays.iter().map(|(_, array)| memory(array)).collect();
+        Self { arrays, memory }
     }
-    Ok(given)
+
+    /// The array of a field or member.
+    pub fn of(&self, name: &str) -> Option<&Bound<'py, PyAny>> {
+        self.arrays.iter().find(|(own, _)| own == name).map(|(_, array)| array)
+    }
+
+    /// Whether an argument shares memory with the array of another field or member.
+    pub fn are_elsewhere(&self, name: &str, value: &Bound<'_, PyAny>) -> bool {
+        if self.arrays.is_empty() {
+            return false;
+        }
+        let Some((place, own)) = memory(value) else { return false };
+        self.arrays.iter().zip(&self.memory).any(|((other, _), memory)| {
+            let shares = |(at, span): &Memory| *at == place && span.0 < own.1 && own.0 < span.1;
+            other != name && memory.as_ref().is_some_and(shares)
+        })
+    }
 }
 
 /// Tells PyTorch that an array will be written, so that it refuses gradients that need the cells

@@ -104,12 +104,17 @@ impl Declared {
             path: leaf.path.iter().skip(depth).cloned().collect(),
             kind: leaf.kind.clone(),
         });
+        let leaves: Vec<_> = leaves.collect();
+        // A lane has one name: `0`, not `00`.
+        if leaves.is_empty() {
+            return None;
+        }
         Some(Self {
             name: format!("{}.{path}", self.name),
             role: self.role,
             layout: layout.clone(),
             rank: self.rank,
-            leaves: leaves.collect(),
+            leaves,
         })
     }
 

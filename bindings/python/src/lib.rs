@@ -6,6 +6,7 @@
 //! | `versions.rs` | a version for some sizes |
 //! | `cache.rs` | compiled programs on the disk |
 //! | `call.rs` | the arguments of a call |
+//! | `copies.rs` | copies of arrays before a run, and arrays that get results |
 //! | `fields.rs` | names, and the parts of arrays that are fields of numbers |
 //! | `arrays.rs` | arrays of NumPy, PyTorch, CuPy and others as memory |
 //! | `kinds.rs` | types of cells |

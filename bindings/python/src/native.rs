@@ -1,6 +1,7 @@
 //! A program as Python has it: it compiles a version for each set of sizes, and runs.
 
 use crate::call::{Arguments, Fields, Manner};
+use crate::copies::Targets;
 use crate::errors::{self, argument};
 use crate::fields::{Declared, Names};
 use crate::kinds::numpy_type;
@@ -126,7 +127,7 @@ impl Native {
         stream: Option<Bound<'py, PyAny>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyTuple>)> {
-        let manner = Manner { in_place, out };
+        let manner = Manner { in_place, out: Targets::new(out.as_ref()) };
         let when = (steps, first_step);
         let arguments = Arguments::read(&self.names, &self.declared, values, when, &manner)?;
         let device = arguments.device(py)?;

@@ -45,17 +45,12 @@ def outputs(roles, values, out):
         if len(states) != 1:
             raise ArgumentError(f"`out` is a dict here: the program has {known}")
         out = {states[0]: out}
-    arrays = {}
-    for name, array in out.items():
-        members = array.items() if isinstance(array, Mapping) else None
-        arrays.update({name: array} if members is None else {f"{name}.{m}": a for m, a in members})
+    arrays, given = _flat(out), _flat(values)
     for name, array in arrays.items():
-        field, _, member = str(name).partition(".")
+        field = name.partition(".")[0]
         if field not in states:
             raise ArgumentError(f"out: `{name}` is no state field; the state fields are {known}")
-        value = values.get(field)
-        parts = value if isinstance(value, Mapping) else ()
-        if field in values and (member not in parts if member else bool(parts)):
+        if name not in given and any(one.partition(".")[0] == field for one in given):
             raise ArgumentError(
                 f"out: `{name}` has another form than the argument `{field}`; give both as arrays, "
                 "or both as dicts of the same members"
@@ -67,3 +62,12 @@ def outputs(roles, values, out):
         if getattr(array, "requires_grad", False):
             raise ArgumentError(f"out: the array of `{name}` requires a gradient; detach it")
     return arrays
+
+
+def _flat(arrays, before=""):
+    """Dicts of members, also in each other, as one of arrays by name (``W.v.0``)."""
+    found = {}
+    for name, array in arrays.items():
+        inner = isinstance(array, Mapping)
+        found.update(_flat(array, f"{before}{name}.") if inner else {f"{before}{name}": array})
+    return found
