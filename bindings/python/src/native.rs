@@ -26,7 +26,10 @@ use stencilc::cli::embedded;
 /// Kinds of calls that are kept.
 const MOST_CALLS: usize = 256;
 
-/// Versions that keep threads of the processor between calls.
+/// Versions that are kept. Another one is compiled again, or comes from the cache.
+const MOST_VERSIONS: usize = 64;
+
+/// Versions that keep threads of the processor, or memory of a device, between calls.
 const MOST_RECENT: usize = 8;
 
 /// A program. Versions for other sizes are compiled when they are needed.
@@ -44,11 +47,10 @@ pub struct Native {
 
 #[derive(Default)]
 struct State {
-    versions: Vec<Arc<Version>>,
+    /// The last used comes last.
+    versions: VecDeque<Arc<Version>>,
     /// Calls that differ in no more than addresses, by their keys.
     calls: HashMap<Vec<u64>, Arc<Known>>,
-    /// Versions that may keep threads; the last used comes last.
-    recent: VecDeque<Arc<Version>>,
     /// The sizes of the last call.
     last: Sizes,
     texts: Option<(Sizes, Texts)>,
@@ -109,7 +111,8 @@ impl Native {
         let (names, declared) = (Names::of(&plan), plan.clone());
         let program = Program::new(plan, Code::Cuda(code));
         let version = Arc::new(Version { sizes: Sizes::new(), program });
-        let state = Mutex::new(State { versions: vec![version], ..State::default() });
+        let versions = VecDeque::from([version]);
+        let state = Mutex::new(State { versions, ..State::default() });
         Ok(Self { origin: None, declared, names, parts: OnceLock::new(), state })
     }
 
@@ -167,7 +170,7 @@ impl Native {
             };
             run.execute(program, Hooks { cancel, progress: Some(&mut report) })
         });
-        self.ran(&known.version);
+        self.used(py, &known.version);
         let done = watch.ended(py, done)?;
         let outputs = PyDict::new(py);
         for (name, array) in arguments.outputs {
@@ -290,20 +293,30 @@ impl Native {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the version that ran last. The one that did not run for the longest time ends its
-    /// threads.
-    fn ran(&self, version: &Arc<Version>) {
+    /// Notes the version that was used last. Of those that were not for the longest time, the
+    /// first goes, and the others keep no threads and no memory of a device.
+    fn used(&self, py: Python<'_>, version: &Arc<Version>) {
         let mut state = self.state();
-        if state.recent.back().is_some_and(|last| Arc::ptr_eq(last, version)) {
+        let State { versions, calls, .. } = &mut *state;
+        if versions.back().is_some_and(|last| Arc::ptr_eq(last, version)) {
             return;
         }
-        state.recent.retain(|one| !Arc::ptr_eq(one, version));
-        state.recent.push_back(Arc::clone(version));
-        let oldest = if state.recent.len() > MOST_RECENT { state.recent.pop_front() } else { None };
-        drop(state);
-        if let Some(oldest) = oldest {
-            oldest.program.release();
+        versions.retain(|one| !Arc::ptr_eq(one, version));
+        versions.push_back(Arc::clone(version));
+        let unused = versions.len().checked_sub(MOST_RECENT + 1);
+        let unused = unused.and_then(|place| versions.get(place).cloned());
+        let oldest = if versions.len() > MOST_VERSIONS { versions.pop_front() } else { None };
+        if let Some(oldest) = &oldest {
+            calls.retain(|_, known| !Arc::ptr_eq(&known.version, oldest));
         }
+        drop(state);
+        // Work of the device is waited for.
+        py.detach(|| {
+            if let Some(unused) = unused {
+                unused.program.release();
+            }
+            drop(oldest);
+        });
     }
 
     /// These sizes, or those of the last call.
@@ -365,7 +378,7 @@ impl Native {
             return Ok(Arc::clone(found));
         }
         let version = Arc::new(self.origin(py)?.version(py, &of)?);
-        self.state().versions.push(Arc::clone(&version));
+        self.used(py, &version);
         Ok(version)
     }
 }

@@ -83,11 +83,16 @@ impl Program {
         Self { plan, code, loaded, codes, heights, queues: Queues::default() }
     }
 
-    /// Ends threads that no run uses. The next run starts its own.
+    /// Ends threads that no run uses, and frees memory of devices once the work that was sent there
+    /// has ended. The next run has its own.
     pub fn release(&self) {
         if let Code::Engine(engine) = &self.code {
             engine.release();
         }
+        // Each holds the code that it runs.
+        self.queues.close();
+        drop(taken(&self.loaded));
+        drop(taken(&self.codes));
     }
 
     /// Takes a copy that is loaded on a device; it has no buffers.
@@ -103,4 +108,9 @@ impl Program {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.push((device, program));
     }
+}
+
+/// All of a list, which is unlocked again.
+pub(super) fn taken<T>(list: &Mutex<Vec<T>>) -> Vec<T> {
+    std::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner))
 }

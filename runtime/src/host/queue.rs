@@ -4,7 +4,7 @@
 
 use super::binding::{Binding, Memory};
 use super::error::HostError;
-use super::program::{Code, Hooks, Program, Ran};
+use super::program::{Code, Hooks, Program, Ran, taken};
 use super::raw;
 use super::run::{Copies, Done, Run};
 use crate::array::{Array, Element};
@@ -39,6 +39,14 @@ pub struct Sending<'a> {
 #[derive(Default)]
 pub(super) struct Queues {
     open: Mutex<Vec<Open>>,
+}
+
+impl Queues {
+    /// Frees the buffers of all streams once their work has ended. One that a run holds goes with
+    /// the end of that run.
+    pub(super) fn close(&self) {
+        drop(taken(&self.open));
+    }
 }
 
 /// The work of a program in a stream.
