@@ -207,7 +207,7 @@ impl Native {
     fn report(&self, py: Python<'_>, json: bool, sizes: Option<Sizes>) -> PyResult<String> {
         let origin = self.origin(py)?;
         let session = origin.sized(&self.sizes(sizes));
-        let compiled = origin.compile(py, &session, &[Level::Plan, Level::Ptx]);
+        let compiled = origin.compile(py, &session, &[Level::Gpu, Level::Plan, Level::Ptx]);
         let compiled = compiled.map_err(|failed| failed.raised(py))?;
         let report = py.detach(|| session.report(&origin.source, &compiled));
         let report = report.map_err(|failure| errors::compile(py, &failure))?;

@@ -1,6 +1,7 @@
 """Arguments of calls, and of pictures, that are wrong or that NumPy would take."""
 
 import os
+import re
 import signal
 import sys
 import time
@@ -81,6 +82,86 @@ def test_out_of_a_struct():
     assert result.W["h"] is out["h"] and out["h"].tolist() == [1] * 4
     with pytest.raises(stencilc.ArgumentError, match="`W` has another form"):
         kernel(W=members, out={"W": np.zeros(4, [("h", "f4"), ("u", "f4")])})
+
+
+NESTED = ("struct W { h : f32, v : vec<2, f32> }\nparam N\ngrid G = [0..N-1]\nfield S : W on G\n"
+          "const field C : f32 on G\n"
+          "fn f -> S [0..N-1] = W { h: S[0].h + C[0], v: S[0].v + 2 }\nsteps 1\n")
+
+
+def test_out_of_members_in_members():
+    kernel = stencilc.compile(NESTED, target="reference")
+    h, v, c = np.zeros(5, "f4"), np.arange(10, dtype="f4").reshape(5, 2), np.ones(5, "f4")
+    lanes = {"0": v[:, 0].copy(), "1": v[:, 1].copy()}
+    with pytest.raises(stencilc.ArgumentError, match="`S.v` has another form"):
+        kernel(S={"h": h, "v": lanes}, C=c, out={"S": {"h": h.copy(), "v": v.copy()}})
+    into = {"h": np.empty(5, "f4"), "v": {"0": np.empty(5, "f4"), "1": np.empty(5, "f4")}}
+    result = kernel(S={"h": h, "v": lanes}, C=c, out={"S": into})
+    assert result.S["v"]["0"] is into["v"]["0"]
+    for lane in (0, 1):
+        assert np.array_equal(into["v"][str(lane)], v[:, lane] + 2)
+    with pytest.raises(stencilc.ArgumentError, match="`S` has another form"):
+        kernel(C=c, params={"S.h": h, "S.v": v}, out=np.zeros(5, [("h", "f4"), ("v", "2f4")]))
+
+
+def test_all_arguments_are_read_before_an_output_is_written():
+    kernel = stencilc.compile(NESTED, target="reference")
+    h, v, c = np.zeros(5, "f4"), np.arange(10, dtype="f4").reshape(5, 2), np.ones(5, "f4")
+    old = v.copy()
+    # The second lane's result goes to where the first lane lies, and h's to the const field.
+    lanes, other = {"0": v[:, 0].copy(), "1": v[:, 1].copy()}, np.empty(5, "f4")
+    out = {"h": c, "v": {"0": other, "1": lanes["0"]}}
+    kernel(S={"h": h, "v": lanes}, C=c, out={"S": out})
+    assert np.array_equal(other, old[:, 0] + 2) and np.array_equal(lanes["0"], old[:, 1] + 2)
+    assert c.tolist() == [1] * 5
+
+
+@pytest.mark.parametrize("lane", ["00", "+0", "2", ""])
+def test_a_lane_has_one_name(lane):
+    kernel = stencilc.compile(NESTED, target="reference")
+    h, v = np.zeros(5, "f4"), np.zeros(5, "f4")
+    for members in ({"h": h, f"v.{lane}": v}, {"h": h, "v": {lane: v}}):
+        with pytest.raises(stencilc.ArgumentError, match=f"has no member `.*{re.escape(lane)}`"):
+            kernel(S=members, C=h)
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+def test_integers_keep_all_their_bits(target):
+    def kernel(kind):
+        return stencilc.compile(
+            f"param N\nscalar k : {kind}\ngrid G = [0..N-1]\nfield A : {kind} on G\n"
+            "fn f -> A [0..N-1] = A[0] + k\nsteps 1\n", target=target)
+
+    class Tensor:
+        """An array of one element, as PyTorch's are."""
+
+        def __init__(self, value):
+            self.value = value
+
+        def item(self):
+            return self.value
+
+        def __float__(self):
+            return float(self.value)
+
+    signed, unsigned = kernel("i64"), kernel("u64")
+    odd = 2**53 + 1
+    for k in (odd, np.int64(odd), np.array(odd), np.array([odd]), Tensor(odd), -odd):
+        result = signed(A=np.zeros(3, np.int64), k=k)
+        assert result.A.tolist() == [k.item() if hasattr(k, "item") else k] * 3, k
+    for k in (2**63, 2**64 - 1, np.uint64(2**64 - 1)):
+        assert unsigned(A=np.zeros(3, np.uint64), k=k).A.tolist() == [int(k)] * 3
+    with pytest.raises(stencilc.ArgumentError):
+        unsigned(A=np.zeros(3, np.uint64), k=2**64)
+    with pytest.raises(stencilc.ArgumentError):
+        signed(A=np.zeros(3, np.int64), k=2**63)
+    with pytest.raises(OverflowError):
+        signed(A=np.zeros(3, np.int64), k=2**200)
+
+
+def test_a_report_has_loads_and_stores(kernel):
+    report = kernel.report(as_dict=True, N=64, M=64)
+    assert report["traffic"]["kernels"] and report["traffic_of_a_step"][0] > 0
 
 
 def test_a_scalar_that_requires_a_gradient(kernel, plate, rates):

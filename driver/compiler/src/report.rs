@@ -168,8 +168,8 @@ impl Report {
         terms.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
     }
 
-    /// The report as JSON: kernels, the roofline, and the chosen schedule's predicted seconds a
-    /// step.
+    /// The report as JSON: kernels, the traffic, the roofline, and the chosen schedule's predicted
+    /// seconds a step.
     pub fn to_json(&self) -> String {
         let chosen = self.candidates.iter().flatten().next();
         let value = json!({

@@ -162,6 +162,8 @@ class Kernel:
 
             when = (steps, first_step, _arguments.whole("every", every))
             return with_history(self, values, when, keep, (in_place, out, stream, progress))
+        if first_step:
+            self._native.check_parts(first_step, None)
         outputs, told = self._run(values, steps, first_step, in_place, out, stream, progress)
         return Result(outputs, told)
 
@@ -218,7 +220,7 @@ class Kernel:
         return self._native.level(level, sizes or None)
 
     def report(self, *, as_dict=False, **sizes):
-        """The schedule, registers, spills and predicted rates, as text or as a dict.
+        """The schedule, registers, spills, traffic and predicted rates, as text or as a dict.
 
         For the same sizes as ``source``, and for a GPU as there. Registers and spills need ptxas.
         """
@@ -237,11 +239,12 @@ def compile(program, *, target="auto", define=None, cache=None, **options):
     ----------
     program : str or path
         A file, or the text of a program: what has a line break, or a blank and is no file. A file
-        whose name ends in ``.mlir`` holds a module.
+        whose name ends in ``.mlir`` holds a module (stencil IR, or a function of affine loops),
+        one in ``.sl`` a program of SL.
     target : str
         "cuda"; "cpu", the processor of this machine; "reference", a plain interpreter; "sim", a
         simulated GPU that checks every access; "auto", CUDA where there is a device, else "cpu",
-        or "reference" where an option is for GPUs alone.
+        or "reference" for affine loops and where an option is for GPUs alone.
     define : dict, optional
         Sizes that are fixed when the program is compiled.
     cache : path or False, optional
@@ -308,7 +311,7 @@ def _number(text):
 
 def _read(program):
     if isinstance(program, str):
-        # A text without a letter is no name of a file; as a program it has a message.
+        # A blank text is no name of a file; as a program it has a message.
         is_text = not program.strip() or "\n" in program
         is_text = is_text or (" " in program and not os.path.exists(program))
         if is_text:
