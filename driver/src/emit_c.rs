@@ -112,7 +112,9 @@ impl Parts {
             let about = default.map(|default| format!("default {default}"));
             (scalar.name.as_str(), Kind::Scalar(scalar.element), about.unwrap_or_default())
         }));
-        wanted.extend(plan.fields.iter().filter_map(|field| {
+        let reduction = |field: &&FieldDecl| field.role == Role::Reduction;
+        let (values, fields): (Vec<_>, Vec<_>) = plan.fields.iter().partition(reduction);
+        wanted.extend(values.into_iter().chain(fields).filter_map(|field| {
             let extents: Vec<_> =
                 field.extents.iter().map(|extent| format!("({extent})")).collect();
             let cells = format!("{} cells", extents.join(" x "));
@@ -174,7 +176,8 @@ impl Parts {
         let (place, link, device) = match code {
             Code::Ptx(_) => {
                 let what = "The same on any device, in a stream of it (null for one of its own). \
-                            Fields are device memory.";
+                            Fields are\n * device memory; one that is not const is undefined after \
+                            a failure.";
                 let device = self.declaration(true);
                 ("first CUDA device", String::new(), format!("/* {what} */\n{device};\n\n"))
             }

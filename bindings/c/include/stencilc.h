@@ -15,11 +15,12 @@ extern "C" {
 
 /**
  * Compiles a program. `name` stands for its file in messages; one that ends with `.mlir` is a
- * module of stencil IR, one with `.sl` a program of SL, any other a program in the language.
- * `options` are those of `stencilc run` that describe a compile, each a string: "-D", "N=100",
- * "--fast-math"; and "--target" with "cuda", "cpu", "reference", "sim" or "auto" (the default:
- * "cuda" where there is a device, else "cpu"). All texts are copied. `program` gets a handle,
- * which the caller frees by stencil_program_free.
+ * module in MLIR (stencil IR, or a function of affine loops), one with `.sl` a program of SL, any
+ * other a program in the language. `options` are those of `stencilc run` that describe a compile,
+ * each a string: "-D", "N=100", "--fast-math"; and "--target" with "cuda", "cpu", "reference",
+ * "sim" or "auto". The default is "auto": "cuda" where there is a device, else "cpu"; without a
+ * device, affine loops and programs with an option for GPUs alone run on "reference". All texts
+ * are copied. `program` gets a handle, which the caller frees by stencil_program_free.
  */
 stencil_status stencil_compile(const char *name,
                                const char *source,

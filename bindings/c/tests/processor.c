@@ -28,6 +28,7 @@ int main(void) {
     Laplace(&matrix[0][0], -1, SIZE, MOST);
     if (LaplaceStatus() != 1) return 7;
     if (LaplaceIterations() != iterations) return 8;
+    if (LaplaceMessage(NULL, 1) == 0) return 9;
     printf("%s, %s\n", matrix[0][0] > 0 ? "converged" : "nothing", "twins agree");
     first_unload();
     second_unload();

@@ -120,7 +120,8 @@ impl Host<'_> {
             true => format!(
                 "/* The same with device memory, on any device, in a stream of it (null for one of \
                  its own). They\n * return the status. The read-only data stays the caller's, and \
-                 must live until the last run. */\n{};\nint {name}DeviceSetData(uint64_t data, \
+                 must live until the last run. The\n * matrix is undefined after a failure. */\n\
+                 {};\nint {name}DeviceSetData(uint64_t data, \
                  int count);\n\n",
                 self.run_on_device()
             ),
@@ -170,8 +171,8 @@ static int keep(int status, const char *message) {{
     return status;
 }}
 
-/* Whether the sizes can be those of a run with so much read-only data. */
-static int is_possible(int64_t cells, int64_t count) {{
+/* Whether the sizes can be those of a run with the read-only data that a function was given. */
+static int is_possible(int64_t cells, int64_t count, const char *function) {{
 {check}}}
 
 {run} {{
@@ -179,7 +180,7 @@ static int is_possible(int64_t cells, int64_t count) {{
         keep(STENCIL_STATUS_ARGUMENT, "{name}: a size is negative");
         return;
     }}
-    if (!is_possible({cells}, read_count)) return;
+    if (!is_possible({cells}, read_count, "{name}SetData")) return;
     keep({host}, "");
 }}
 
@@ -209,7 +210,7 @@ int {name}Status(void) {{
 
 size_t {name}Message(char *buffer, size_t capacity) {{
     size_t length = strlen(own_message);
-    if (capacity > 0) {{
+    if (buffer != NULL && capacity > 0) {{
         size_t part = length < capacity - 1 ? length : capacity - 1;
         memcpy(buffer, own_message, part);
         buffer[part] = 0;
@@ -245,7 +246,7 @@ size_t {name}Message(char *buffer, size_t capacity) {{
         format!(
             r#"{run} {{
     if ({negative}) return keep(STENCIL_STATUS_ARGUMENT, "{name}Device: a size is negative");
-    if (!is_possible({cells}, read_address_count)) return last_status;
+    if (!is_possible({cells}, read_address_count, "{name}DeviceSetData")) return last_status;
     return keep({call}, "");
 }}
 
@@ -263,29 +264,30 @@ int {name}DeviceSetData(uint64_t data, int count) {{
     /// The body of `is_possible`.
     fn check(&self) -> String {
         let name = self.name;
-        let device = match self.on_device {
-            true => format!(", or {name}DeviceSetData for memory of a device"),
-            false => String::new(),
-        };
         match self.read {
             Some(Extent::Cells) => format!(
-                r#"    char text[256];
+                r#"    char text[512];
     if (count >= cells) return 1;
-    snprintf(text, sizeof text,
-             "{name} reads %lld elements, and {name}SetData was given %lld",
-             (long long)cells, (long long)count);
+    snprintf(text, sizeof text, "{name} reads %lld elements, and %s was given %lld",
+             (long long)cells, function, (long long)count);
     keep(STENCIL_STATUS_ARGUMENT, text);
     return 0;
 "#
             ),
-            Some(_) => format!(
-                r#"    (void)cells;
+            Some(_) => r#"    char text[512];
+    (void)cells;
     if (count > 0) return 1;
-    keep(STENCIL_STATUS_ARGUMENT, "no read-only data: call {name}SetData first{device}");
+    snprintf(text, sizeof text, "no read-only data: call %s first", function);
+    keep(STENCIL_STATUS_ARGUMENT, text);
     return 0;
 "#
-            ),
-            None => "    (void)cells;\n    (void)count;\n    return 1;\n".to_owned(),
+            .to_owned(),
+            None => r#"    (void)cells;
+    (void)count;
+    (void)function;
+    return 1;
+"#
+            .to_owned(),
         }
     }
 
@@ -332,4 +334,26 @@ fn has_open_sizes(plan: &Plan) -> Result<(), Failure> {
     Err(Failure::user(format!(
         "the functions of SL take all sizes, and {fixed} is fixed; leave out -D {fixed}=..."
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::files;
+    use std::path::Path;
+    use stencil_compiler::{Control, Level, Session, Source};
+
+    #[test]
+    fn values_stand_before_fields_and_a_message_needs_no_buffer() {
+        let text = "NumDimensions 1\nStencilSize (1)\nDataType float\nFunctionName Mean\n\
+                    CellValue { return (get(-1) + get(1)) / 2; }\nEdgeValue { return 0; }\n\
+                    Converged { return value == get(0); }\n";
+        let source = Source::new("Mean.sl", text);
+        let levels = [Level::Plan, Level::Ptx];
+        let compiled = Session::default().compile(&source, &levels, Control::default()).unwrap();
+        let plan = compiled.plan().unwrap();
+        let files = files(Path::new("Mean"), plan, compiled.ptx(), Some("Mean")).unwrap();
+        let place = |text| files.header.find(text).unwrap();
+        assert!(place("uint32_t *value_converged,") < place("float *field_data"));
+        assert!(files.source.contains("if (buffer != NULL && capacity > 0)"));
+    }
 }

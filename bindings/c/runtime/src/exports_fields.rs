@@ -146,9 +146,6 @@ pub extern "C" fn stencil_run_shape(
                 "field `{name}` has {own} dimensions, not {rank}"
             )));
         }
-        if shape.is_null() && own > 0 {
-            return Err(Fault::argument("shape is null".to_owned()));
-        }
         let shapes = run.state()?.run.shapes(&run.program)?;
         let extents = shapes.get(number).map(Vec::as_slice).unwrap_or_default();
         let extents: Vec<i64> =
