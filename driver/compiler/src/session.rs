@@ -254,7 +254,8 @@ impl Session {
     }
 
     /// Compiles a source as far as the given levels need, and keeps the text of each. A source
-    /// whose name ends with `.mlir` is a module in MLIR, any other a program in the language.
+    /// whose name ends with `.mlir` is a module in MLIR: stencil IR, or a function of affine loops.
+    /// One with `.sl` is a program of SL, any other a program in the language.
     ///
     /// # Errors
     /// What is wrong with the source or the options, or which pass failed.
