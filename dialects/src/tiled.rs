@@ -18,8 +18,8 @@ pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};
 pub use launch::{
     Bands, Binding, Launch, axes_attributes, binding_attributes, block_points_attribute,
-    dynamic_shared, flags_attribute, is_launched, lacking_attribute, launch_attributes, launches,
-    set_bank_pad, set_dynamic_shared, turns_attribute,
+    dynamic_shared, flags_attribute, has_unroll, is_launched, lacking_attribute, launch_attributes,
+    launches, set_bank_pad, set_dynamic_shared, set_unroll, turns_attribute,
 };
 pub use nest_tile::{NestTile, nest_tile, set_nest_tile, set_not_tiled};
 pub(crate) use rotate::verify_rotations;

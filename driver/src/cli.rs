@@ -224,6 +224,12 @@ pub(crate) struct CommonArgs {
     /// No tiles with copies in shared memory for a function of affine loops
     #[arg(long, conflicts_with = "passes")]
     pub(crate) no_nest_tiles: bool,
+    /// Copies of single elements to shared memory for a function of affine loops
+    #[arg(long, conflicts_with = "passes")]
+    pub(crate) no_vector_copies: bool,
+    /// Choose by registers how often LLVM unrolls loops of a function of affine loops
+    #[arg(long, conflicts_with = "passes")]
+    pub(crate) unroll_by_registers: bool,
     /// Check bounds in every tile, also in tiles away from every rim
     #[arg(long)]
     pub(crate) no_split_interior: bool,
@@ -306,6 +312,8 @@ impl CommonArgs {
                 heights: self.heights.clone().unwrap_or_default(),
                 no_fuse: self.no_fuse,
                 no_nest_tiles: self.no_nest_tiles,
+                no_vector_copies: self.no_vector_copies,
+                unroll_by_registers: self.unroll_by_registers,
                 nest_tile: None,
                 layout: self.layout.as_deref().and_then(RecordLayout::named).unwrap_or_default(),
                 lowering: Lowering { no_split_interior: self.no_split_interior },

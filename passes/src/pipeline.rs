@@ -8,6 +8,8 @@ use crate::gpu::eliminate_barriers::EliminateBarriers;
 use crate::gpu::guard_launches::GuardLaunches;
 use crate::gpu::interleave_records::InterleaveRecords;
 use crate::gpu::lower_peer::LowerPeer;
+use crate::gpu::unroll_by_registers::UnrollByRegisters;
+use crate::gpu::vectorize_copies::VectorizeCopies;
 use crate::llvm::annotate_loops::AnnotateLoops;
 use crate::llvm::convert_math_to_calls::ConvertMathToCalls;
 use crate::llvm::convert_prefetch_to_nvvm::ConvertPrefetchToNvvm;
@@ -40,6 +42,10 @@ pub struct Config {
     pub no_nest_tiles: bool,
     /// The tile of functions of affine loops; the compiler's own where none is named.
     pub nest_tile: Option<NestTile>,
+    /// Whether functions of affine loops copy single elements to shared memory.
+    pub no_vector_copies: bool,
+    /// Whether loops of functions of affine loops are unrolled as `unroll-by-registers` states.
+    pub unroll_by_registers: bool,
     /// How a run is given fields of structs and vecs.
     pub layout: RecordLayout,
     /// What comes behind the schedule.
@@ -76,6 +82,17 @@ impl RecordLayout {
 }
 
 impl Config {
+    /// An option that is set and for functions of affine loops alone.
+    pub fn of_nests(&self) -> Option<&'static str> {
+        let Self { no_nest_tiles, no_vector_copies, unroll_by_registers, .. } = *self;
+        let options = [
+            (no_nest_tiles, "no-nest-tiles"),
+            (no_vector_copies, "no-vector-copies"),
+            (unroll_by_registers, "unroll-by-registers"),
+        ];
+        options.into_iter().find(|(set, _)| *set).map(|(_, name)| name)
+    }
+
     fn request(&self) -> Request {
         Request { choice: self.choice.clone(), settings: self.lowering }
     }
@@ -164,7 +181,8 @@ pub fn host_llvm() -> Vec<Step> {
 
 /// From a function of affine loops to the gpu level.
 ///
-/// `bank-pad` comes last: it follows the lanes' addresses, which are simpler by then.
+/// `bank-pad` follows the lanes' addresses, which are simplified by then. `vectorize-copies` keeps
+/// the rows that it made, and takes barriers for a proof that `eliminate-barriers` may leave out.
 pub fn nest_gpu(config: &Config) -> Vec<Step> {
     let mut steps = Vec::new();
     if !config.no_nest_tiles {
@@ -174,8 +192,16 @@ pub fn nest_gpu(config: &Config) -> Vec<Step> {
     steps.push(Step::ours(LowerAffineNest));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     if !config.no_nest_tiles {
-        steps.push(Step::ours(EliminateBarriers));
         steps.push(Step::ours(BankPad));
+        if !config.no_vector_copies {
+            steps.push(Step::ours(VectorizeCopies));
+            // Branches on one condition that follow each other become one.
+            steps.push(Step::upstream("gpu.module(cse,canonicalize{top-down=false},cse)"));
+        }
+        steps.push(Step::ours(EliminateBarriers));
+    }
+    if config.unroll_by_registers {
+        steps.push(Step::ours(UnrollByRegisters));
     }
     steps
 }

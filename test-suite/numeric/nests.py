@@ -158,7 +158,8 @@ NESTS = {
 ARGUMENTS = {"conv2d": "NM", "jacobi2d": "T", "rc5": "N", "sad": "NMD"}
 TYPES = {"mm": np.float64, "lu": np.float64, "rc5": np.int32, "sad": np.int32}
 # Options of further runs on the simulator: without tiles, and with tiles that divide nothing.
-LOWERING = "lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),bank-pad"
+LOWERING = ("lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),bank-pad,"
+            "vectorize-copies,unroll-by-registers")
 TILES = [f"{threads} {cells} time=3" for threads, cells in [
     ("threads=9 copiers=3", "per-thread=2"), ("threads=3,5 copiers=2", "per-thread=2,4"),
     ("threads=2,3,2", "per-thread=1,2,3"),

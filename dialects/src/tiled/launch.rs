@@ -21,6 +21,7 @@ const BLOCK_POINTS: &str = "tiled.block_points";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 const LACKING: &str = "tiled.lacking_registers";
 const BANK_PAD: &str = "tiled.bank_pad";
+const UNROLL: &str = "tiled.unroll";
 
 /// What an argument of a lowered kernel is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -284,6 +285,16 @@ pub fn lacking_attribute<'c>(
     registers: i64,
 ) -> Option<(&'static str, Attribute<'c>)> {
     (registers > 0).then(|| (LACKING, attribute::integer(builder.context, registers)))
+}
+
+/// Notes how often each innermost loop of a kernel is unrolled, in their order, and why.
+pub fn set_unroll<'c>(context: &'c Context, kernel: Op<'c>, notes: &[String]) {
+    mlir::set_attribute(kernel, UNROLL, attribute::strings(context, notes));
+}
+
+/// Whether a kernel has such notes.
+pub fn has_unroll(kernel: Op) -> bool {
+    mlir::attribute(kernel, UNROLL).is_some()
 }
 
 /// Notes what became of each declared shared buffer of a kernel, in their order.

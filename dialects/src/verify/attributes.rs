@@ -56,6 +56,7 @@ const TILED: &[&str] = &[
     "tiled.sync",
     "tiled.tile",
     "tiled.turns",
+    "tiled.unroll",
 ];
 
 /// An attribute that is a dictionary or a list of them, the keys that it needs, and those that it

@@ -147,10 +147,10 @@ impl<'c, 's> Compilation<'c, 's> {
         }
         if nest {
             compilation.refuse_choices()?;
-        } else if options.config.no_nest_tiles {
+        } else if let Some(option) = options.config.of_nests() {
             return Err(Failure::user(format!(
-                "{}: the option no-nest-tiles is for functions of affine loops; leave it out for \
-                 a stencil program",
+                "{}: the option {option} is for functions of affine loops; leave it out for a \
+                 stencil program",
                 source.name
             )));
         } else {

@@ -121,7 +121,8 @@ pub fn of(launch: &Launch, device: &Device) -> Result<Work, Error> {
     })
 }
 
-fn shared_bytes(buffer: Val) -> i64 {
+/// Bytes of a shared buffer; 0 where they are not known.
+pub fn shared_bytes(buffer: Val) -> i64 {
     let ty = buffer.r#type();
     let Ok(memref) = MemRefType::try_from(ty) else { return 0 };
     let bits = i64::from(mlir::bit_width(memref.element()).unwrap_or(0));

@@ -61,13 +61,22 @@ impl Effects {
     /// Whether results may depend on the order of these and other effects, where they are those of
     /// different threads of a block that has threads along these axes.
     pub fn conflict(&self, others: &Self, axes: &[usize]) -> bool {
+        self.meet(others, |one, other| !one.is_of_same_thread(other, axes))
+    }
+
+    /// The same, where it is open which thread makes these.
+    pub fn may_meet(&self, others: &Self) -> bool {
+        self.meet(others, |_, _| true)
+    }
+
+    fn meet(&self, others: &Self, counts: impl Fn(&Access, &Access) -> bool) -> bool {
         (self.unknown && !others.is_empty())
             || (others.unknown && !self.is_empty())
             || self.accesses.iter().any(|one| {
                 others.accesses.iter().any(|other| {
                     (one.writes || other.writes)
                         && one.place.may_meet(&other.place)
-                        && !one.is_of_same_thread(other, axes)
+                        && counts(one, other)
                 })
             })
     }

@@ -7,4 +7,7 @@ pub mod guard_launches;
 pub mod interleave_records;
 pub mod lower_peer;
 mod record_transform;
+pub mod unroll_by_registers;
+mod vector_copy;
+pub mod vectorize_copies;
 mod watched_wait;

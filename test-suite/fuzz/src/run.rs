@@ -62,6 +62,8 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             heights: Vec::new(),
             no_fuse: schedule.flags.contains(&Flag::NoFuse),
             no_nest_tiles: false,
+            no_vector_copies: false,
+            unroll_by_registers: false,
             nest_tile: None,
             layout: RecordLayout::Soa,
             lowering: Lowering {

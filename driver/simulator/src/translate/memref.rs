@@ -47,6 +47,13 @@ impl<'c> Translator<'c> {
                 let reg = self.register(size);
                 self.define(op, 0, Value::Numbers(self.index, vec![reg]))
             }
+            "extract_aligned_pointer_as_index" => {
+                // The byte in its buffer: buffers are aligned to any vector.
+                let base = self.memref_of(op, 0)?.base;
+                let bytes = self.constant(i64::from(i32::MAX));
+                let byte = self.arithmetic(Binary::And, base, bytes);
+                self.define(op, 0, Value::Numbers(self.index, vec![byte]))
+            }
             "prefetch" => {
                 let access = Box::new(self.access(op, 0, 1)?);
                 self.emit(Instr::Prefetch { access });

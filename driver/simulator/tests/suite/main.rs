@@ -14,4 +14,5 @@ mod orders;
 mod plans;
 mod series;
 mod traffic;
+mod vector_copies;
 mod waves;

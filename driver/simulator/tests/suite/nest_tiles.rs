@@ -6,6 +6,7 @@ use std::path::Path;
 use stencil_compiler::stages::{self, Compilation};
 use stencil_compiler::{Control, Options, Source};
 use stencil_dialects::mlir;
+use stencil_passes::pipeline::Config;
 use stencil_runtime::array::{Array, Element};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute;
@@ -13,14 +14,14 @@ use stencil_runtime::number::{Number, Numeral};
 use stencil_simulator::{Counts, Settings, Simulator};
 
 /// Arrays with their shapes, outputs first, and run-time scalars.
-struct Case {
-    program: &'static str,
-    arrays: &'static [(&'static str, &'static [usize])],
-    scalars: &'static [(&'static str, f32)],
-    sizes: &'static [(&'static str, i64)],
+pub struct Case {
+    pub program: &'static str,
+    pub arrays: &'static [(&'static str, &'static [usize])],
+    pub scalars: &'static [(&'static str, f32)],
+    pub sizes: &'static [(&'static str, i64)],
 }
 
-const MM: Case = Case {
+pub const MM: Case = Case {
     program: "mm-f32",
     arrays: &[("C", &[131, 140]), ("A", &[131, 21]), ("B", &[21, 140])],
     scalars: &[("alpha", 1.5), ("beta", 0.25)],
@@ -40,15 +41,24 @@ const CONV: Case = Case {
 };
 
 /// The outputs' bytes, and the counters.
-type Ran = Result<(Vec<Vec<u8>>, Counts), String>;
+pub type Ran = Result<(Vec<Vec<u8>>, Counts), String>;
 
 /// Runs the kernels of a case, whose text may be changed.
 fn run(case: &Case, tiles: bool, change: impl FnOnce(String) -> String) -> Ran {
+    run_with(case, |config| config.no_nest_tiles = !tiles, change)
+}
+
+/// The same with any options.
+pub fn run_with(
+    case: &Case,
+    set: impl FnOnce(&mut Config),
+    change: impl FnOnce(String) -> String,
+) -> Ran {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite/nests");
     let text = std::fs::read_to_string(folder.join(format!("{}.mlir", case.program))).unwrap();
     let source = Source::new("nest.mlir", text.as_str());
     let mut options = Options::default();
-    options.config.no_nest_tiles = !tiles;
+    set(&mut options.config);
     let context = stages::context(&source).unwrap();
     let mut compilation =
         Compilation::new(&context, &source, &options, Control::default()).unwrap();

@@ -68,10 +68,12 @@ const PASSES: &[&str] = &[
     "choose-schedule{",
 ];
 
-const COMMON: [(&str, Value); 18] = [
+const COMMON: [(&str, Value); 20] = [
     ("--heights", Numbers),
     ("--device", Word(&["h200", "a100", "H200", "mi300x", ""])),
     ("--no-nest-tiles", Nothing),
+    ("--no-vector-copies", Nothing),
+    ("--unroll-by-registers", Nothing),
     ("-D", Pair),
     ("--arch", Word(ARCHITECTURES)),
     ("--strategy", Word(STRATEGIES)),

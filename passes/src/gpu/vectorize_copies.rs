@@ -1,0 +1,128 @@
+//! `vectorize-copies`: copies of single elements from global to shared memory become copies of
+//! vectors of 16 bytes.
+//!
+//! Needs: `gpu.func`s with `known_block_size`, whoever made them; `canonicalize` and `cse` before.
+//! Guarantees: the same values in shared memory between the same barriers, so that results keep
+//! their bits; each vector access is aligned. Where run-time sizes or the address of an array decide
+//! that, a branch that all threads take alike does, and its other side has the copies as they were.
+//! A second run changes nothing.
+//!
+//! ```text
+//! %t = gpu.thread_id x                          // of 64 threads
+//! %a = memref.load %A[%row, %t]                 // and at %t + 64, %t + 128, %t + 192
+//! memref.store %a, %s[%t]
+//! gpu.barrier
+//! ```
+//! becomes
+//! ```text
+//! %v = arith.muli %t, %c4
+//! %a:4 = scf.if %aligned { %w = vector.load %A[%row, %v]; yield its elements } else { as before }
+//! scf.if %aligned { vector.store %w, %s[%v] } else { as before }
+//! gpu.barrier
+//! ```
+//!
+//! `%aligned` is: lengths of rows are multiples of 4, and the address of `%A` is one of 16 bytes. An
+//! array with `llvm.align` needs no look at its address. A buffer that gets vectors has `llvm.align`.
+//!
+//! Leaves alone: what `analysis/vector_copies.rs` does not prove. Rows of a shared buffer that are no
+//! multiple of 16 bytes, such as those that `bank-pad` made longer by one word; copies by a loop over
+//! a thread's elements; elements that no full vector covers. Where neighbours go to a column of the
+//! shared buffer, loads alone become vectors. So `bank-pad` comes first, and `eliminate-barriers`,
+//! which leaves less to prove with, behind.
+
+use crate::analysis::shared_copies::{self, ElementCopy, Site};
+use crate::analysis::thread_values::ThreadValues;
+use crate::analysis::vector_copies;
+use crate::gpu::vector_copy::VectorCopy;
+use crate::kernel::lanes::WIDEST;
+use crate::options::Options;
+use crate::pass::{Info, Pass};
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::r#type::MemRefType;
+use melior::ir::{Module, ShapedTypeLike, Type, ValueLike};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use stencil_dialects::attribute;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op};
+
+/// The pass in the registry.
+pub const INFO: Info = Info {
+    name: "vectorize-copies",
+    summary: "copy 16 bytes at a time from global to shared memory",
+    options: &[],
+    read: |_: &Options| Ok(Box::new(VectorizeCopies)),
+};
+
+/// The pass.
+pub struct VectorizeCopies;
+
+impl Pass for VectorizeCopies {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        let is_kernel = |op: &Op| mlir::name(*op) == "gpu.func" && mlir::blocks(*op, 0).len() == 1;
+        let kernels: Vec<_> =
+            mlir::walk(mlir::module_op(module)).into_iter().filter(is_kernel).collect();
+        kernels.into_iter().try_for_each(|kernel| vectorize(context, kernel))
+    }
+}
+
+/// Threads of a block in x, y and z, if a kernel states them.
+fn threads(kernel: Op) -> Option<[i64; 3]> {
+    let stated = mlir::attribute(kernel, "known_block_size").and_then(attribute::as_integers)?;
+    let threads: [i64; 3] = stated.try_into().ok()?;
+    let volume = threads.iter().try_fold(1_i64, |all, threads| all.checked_mul(*threads))?;
+    (threads.iter().all(|threads| *threads > 0) && volume <= 1024).then_some(threads)
+}
+
+fn vectorize<'c>(context: &'c Context, kernel: Op<'c>) -> Result<(), Error> {
+    let Some(threads) = threads(kernel) else { return Ok(()) };
+    let count = usize::try_from(threads.iter().product::<i64>()).unwrap_or(0);
+    let mut alike: BTreeMap<_, Vec<ElementCopy>> = BTreeMap::new();
+    for copy in shared_copies::of(kernel) {
+        let Some(width) = width(&copy) else { continue };
+        alike.entry((width, places(&copy))).or_default().push(copy);
+    }
+    let mut of_width = BTreeMap::new();
+    let mut found = Vec::new();
+    for ((width, _), copies) in alike {
+        let make = || Rc::new(ThreadValues::of(kernel, threads, count * width));
+        let values = Rc::clone(of_width.entry(width).or_insert_with(make));
+        found.push((vector_copies::groups(kernel, &values, &copies, width, count), values));
+    }
+    for (groups, values) in &found {
+        let mut left = groups.as_slice();
+        while let Some((group, later)) = left.split_first() {
+            VectorCopy { context, kernel, threads, values, group, later }.replace()?;
+            left = later;
+        }
+    }
+    Ok(())
+}
+
+/// Elements of a vector for a copy; nothing where an element is as wide.
+fn width(copy: &ElementCopy) -> Option<usize> {
+    let load = copy.loads.first()?;
+    let bits = i64::from(mlir::bit_width(element(load)?)?);
+    let width = (bits % 8 == 0).then(|| WIDEST * 8 / bits)?;
+    usize::try_from(width).ok().filter(|width| *width > 1)
+}
+
+/// The type of an access's element.
+pub fn element<'c>(site: &Site<'c>) -> Option<Type<'c>> {
+    Some(MemRefType::try_from(site.memref.r#type()).ok()?.element())
+}
+
+/// The blocks and memrefs of a copy's accesses.
+fn places(copy: &ElementCopy) -> Vec<(usize, usize)> {
+    let sites = copy.loads.iter().chain(&copy.stores);
+    let place = |site: &Site| {
+        let block = site.op.block().map_or(0, |block| block.to_raw().ptr as usize);
+        (block, mlir::key(site.memref))
+    };
+    sites.map(place).collect()
+}
