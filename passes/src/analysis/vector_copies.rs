@@ -1,8 +1,8 @@
 //! Which copies of single elements can be copies of vectors.
 //!
 //! Threads copy neighbouring elements: element `n * threads + thread` of a part of an array is the
-//! `n`-th of a thread. As vectors of four, elements `4 n` to `4 n + 3` of all threads are one group,
-//! and a thread takes four neighbours of it. A group qualifies if
+//! `n`-th of a thread. The elements `4 n` to `4 n + 3` of all threads are one group of vectors of
+//! four, and a thread takes four neighbours of it. A group qualifies if
 //!
 //! - the addresses of its `k`-th copy are those of the first, `k` times all threads further on;
 //! - four neighbours lie side by side in the array, and in the shared buffer too or in a column;
@@ -262,7 +262,7 @@ impl<'c> Finder<'c, '_> {
             && to_barrier(&mut behind.iter().skip(1))
     }
 
-    /// Whether the stores of all groups go to different elements, so that no order of theirs counts.
+    /// Whether the stores of all groups go to different elements, so that their order is open.
     fn are_distinct(&self, groups: &[Group<'c>]) -> bool {
         let stores = groups.first().map_or(0, |group| group.whole.len());
         (0..stores).all(|number| {

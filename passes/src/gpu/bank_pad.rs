@@ -30,6 +30,7 @@
 
 use crate::analysis::bank_conflicts::{Cost, WORD};
 use crate::analysis::lane_addresses::{self, FARTHEST, Uses};
+use crate::analysis::thread_values;
 use crate::kernel::shared_memory::shared_bytes;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
@@ -79,7 +80,9 @@ fn pad<'c>(context: &'c Context, kernel: Op<'c>, device: &Device) -> Result<(), 
     if buffers.is_empty() {
         return Ok(());
     }
-    let uses = lane_addresses::of(kernel, threads(kernel), &buffers);
+    // A warp along x where the kernel does not state its threads.
+    let threads = thread_values::threads(kernel).unwrap_or([32, 1, 1]);
+    let uses = lane_addresses::of(kernel, threads, &buffers);
     let dynamic = tiled::dynamic_shared(kernel)?;
     let limit = i64::try_from(device.static_shared_per_block)
         .unwrap_or(i64::MAX)
@@ -113,16 +116,6 @@ fn declared<'c>(kernel: Op<'c>) -> Result<Vec<Val<'c>>, Error> {
     let count = count.and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
     let arguments = mlir::entry(kernel).map(mlir::arguments).unwrap_or_default();
     Ok(arguments.into_iter().skip(inputs).take(count).collect())
-}
-
-/// Threads of a block in x, y and z; a warp along x where the kernel does not state them.
-fn threads(kernel: Op) -> [i64; 3] {
-    let stated = mlir::attribute(kernel, "known_block_size").and_then(attribute::as_integers);
-    let whole = |threads: &[i64; 3]| {
-        let volume = threads.iter().try_fold(1_i64, |all, threads| all.checked_mul(*threads));
-        threads.iter().all(|threads| *threads > 0) && volume.is_some_and(|volume| volume <= 1024)
-    };
-    stated.and_then(|stated| stated.try_into().ok()).filter(whole).unwrap_or([32, 1, 1])
 }
 
 fn same<'c>(one: MemRefType<'c>, other: MemRefType<'c>) -> bool {

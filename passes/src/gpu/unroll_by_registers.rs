@@ -1,14 +1,15 @@
 //! `unroll-by-registers`: innermost loops of a kernel get the factor by which LLVM unrolls them.
 //!
 //! Source: Baskaran et al., A Compiler Framework for Optimization of Affine Loop Nests for General
-//! Purpose Computations on GPUs, section 3, and Ryoo et al., Optimization Principles and Application
-//! Performance Evaluation of a Multithreaded GPU, section 4.3. Unrolling saves branches and counters,
-//! and has more loads in flight. It takes registers, and with them blocks of a multiprocessor.
+//! Purpose Computations on GPUs, section 3, and Ryoo et al., Optimization Principles and
+//! Application Performance Evaluation of a Multithreaded GPU Using CUDA, section 4.3. Unrolling
+//! saves branches and counters, and has more loads in flight. It takes registers, and with them
+//! blocks of a multiprocessor.
 //!
 //! Needs: `gpu.func`s with `known_block_size`, whoever made them. Guarantees: each innermost
 //! `scf.for` that is worth it has `llvm.loop_annotation` with a count, which `annotate-loops` hands
-//! on; `tiled.unroll` has a note for each innermost loop. The count is the largest of 2, 4, 8 and 16,
-//! or all iterations where these are at most 16, so that
+//! on; `tiled.unroll` has a note for each innermost loop. The count is the largest of 2, 4, 8 and
+//! 16, or all iterations where these are at most 16, so that
 //!
 //! - the values that the loop holds, and those of an iteration as often, take so few registers that
 //!   as many blocks run on a multiprocessor as before ([`LiveValues`]);
@@ -22,16 +23,18 @@
 //! ```
 //! becomes
 //! ```text
-//! scf.for %i = %c0 to %n step %c1 { ... } {llvm.loop_annotation = #llvm.loop_annotation<unroll = <count = 8 : i32>>}
+//! scf.for %i = %c0 to %n step %c1 { ... }
+//!     {llvm.loop_annotation = #llvm.loop_annotation<unroll = <count = 8 : i32>>}
 //! ```
 //!
-//! Leaves alone: loops with an annotation, and those with barriers, shuffles and other operations of
-//! several threads, which must not be copied past the iterations of others.
+//! Leaves alone: loops with an annotation, and those with barriers, shuffles and other operations
+//! of several threads. Loops without a count are LLVM's.
 
 use crate::analysis::kernel_work;
 use crate::analysis::lane_values;
 use crate::analysis::live_values::{LiveValues, LoopRegisters};
 use crate::analysis::shared_copies::is_shared;
+use crate::analysis::thread_values;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::target::Target;
@@ -122,12 +125,8 @@ struct Demand<'d> {
 impl<'d> Demand<'d> {
     /// The demand of a kernel; nothing where the number of threads is not known.
     fn of(kernel: Op, device: &'d Device) -> Result<Option<Self>, Error> {
-        let stated = mlir::attribute(kernel, "known_block_size").and_then(attribute::as_integers);
-        let volume = |all: Vec<i64>| all.iter().try_fold(1_i64, |all, one| all.checked_mul(*one));
-        let threads = stated.and_then(volume).and_then(|volume| u32::try_from(volume).ok());
-        let Some(threads) = threads.filter(|threads| (1..=1024).contains(threads)) else {
-            return Ok(None);
-        };
+        let Some(threads) = thread_values::threads(kernel) else { return Ok(None) };
+        let threads = u32::try_from(threads.iter().product::<i64>()).unwrap_or(u32::MAX);
         let arguments = mlir::entry(kernel).map(mlir::arguments).unwrap_or_default();
         let buffers = arguments.iter().filter(|buffer| is_shared(**buffer));
         let shared = buffers.map(|buffer| kernel_work::shared_bytes(*buffer));
@@ -197,7 +196,8 @@ fn choose<'c>(
     });
     let needed = registers(factor);
     let note = format!(
-        "{factor} times: {needed} registers ({} and {body} an iteration) for {blocks} blocks; {limit}",
+        "{factor} times: {needed} registers ({} and {body} an iteration) for {blocks} blocks; \
+         {limit}",
         RESERVE + held
     );
     Ok(Choice { factor, note })

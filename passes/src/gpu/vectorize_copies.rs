@@ -3,9 +3,9 @@
 //!
 //! Needs: `gpu.func`s with `known_block_size`, whoever made them; `canonicalize` and `cse` before.
 //! Guarantees: the same values in shared memory between the same barriers, so that results keep
-//! their bits; each vector access is aligned. Where run-time sizes or the address of an array decide
-//! that, a branch that all threads take alike does, and its other side has the copies as they were.
-//! A second run changes nothing.
+//! their bits; each vector access is aligned. Where run-time sizes or the address of an array
+//! decide that, a branch does that all threads take alike. Its other side has the copies as they
+//! were. A second run changes nothing.
 //!
 //! ```text
 //! %t = gpu.thread_id x                          // of 64 threads
@@ -21,17 +21,18 @@
 //! gpu.barrier
 //! ```
 //!
-//! `%aligned` is: lengths of rows are multiples of 4, and the address of `%A` is one of 16 bytes. An
-//! array with `llvm.align` needs no look at its address. A buffer that gets vectors has `llvm.align`.
+//! `%aligned` is: lengths of rows are multiples of 4, and the address of `%A` is one of 16 bytes.
+//! An array with `llvm.align` needs no look at its address. A buffer that gets vectors has
+//! `llvm.align`.
 //!
-//! Leaves alone: what `analysis/vector_copies.rs` does not prove. Rows of a shared buffer that are no
-//! multiple of 16 bytes, such as those that `bank-pad` made longer by one word; copies by a loop over
-//! a thread's elements; elements that no full vector covers. Where neighbours go to a column of the
-//! shared buffer, loads alone become vectors. So `bank-pad` comes first, and `eliminate-barriers`,
-//! which leaves less to prove with, behind.
+//! Leaves alone: what `analysis/vector_copies.rs` does not prove. Rows of a shared buffer that are
+//! no multiple of 16 bytes, such as those that `bank-pad` made longer by one word; copies by a loop
+//! over a thread's elements; elements that no full vector covers. Where neighbours go to a column
+//! of the shared buffer, loads alone become vectors. So `bank-pad` comes first, and
+//! `eliminate-barriers`, which leaves less to prove with, behind.
 
 use crate::analysis::shared_copies::{self, ElementCopy, Site};
-use crate::analysis::thread_values::ThreadValues;
+use crate::analysis::thread_values::{self, ThreadValues};
 use crate::analysis::vector_copies;
 use crate::gpu::vector_copy::VectorCopy;
 use crate::kernel::lanes::WIDEST;
@@ -43,7 +44,6 @@ use melior::ir::r#type::MemRefType;
 use melior::ir::{Module, ShapedTypeLike, Type, ValueLike};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
@@ -71,16 +71,8 @@ impl Pass for VectorizeCopies {
     }
 }
 
-/// Threads of a block in x, y and z, if a kernel states them.
-fn threads(kernel: Op) -> Option<[i64; 3]> {
-    let stated = mlir::attribute(kernel, "known_block_size").and_then(attribute::as_integers)?;
-    let threads: [i64; 3] = stated.try_into().ok()?;
-    let volume = threads.iter().try_fold(1_i64, |all, threads| all.checked_mul(*threads))?;
-    (threads.iter().all(|threads| *threads > 0) && volume <= 1024).then_some(threads)
-}
-
 fn vectorize<'c>(context: &'c Context, kernel: Op<'c>) -> Result<(), Error> {
-    let Some(threads) = threads(kernel) else { return Ok(()) };
+    let Some(threads) = thread_values::threads(kernel) else { return Ok(()) };
     let count = usize::try_from(threads.iter().product::<i64>()).unwrap_or(0);
     let mut alike: BTreeMap<_, Vec<ElementCopy>> = BTreeMap::new();
     for copy in shared_copies::of(kernel) {

@@ -1,5 +1,5 @@
-//! `vectorize-copies` on the simulator: the same bits with fewer requests, whether rows are aligned or
-//! not. A vector whose address is wrong would be a fault.
+//! `vectorize-copies` on the simulator: the same bits with fewer requests, whether rows are aligned
+//! or not. A vector whose address is wrong would be a fault.
 
 use crate::common::hand::Kernel;
 use crate::nest_tiles::{Case, MM, run_with};
