@@ -7,7 +7,7 @@ use crate::mlir::{self, Blk, Op, Val};
 use melior::Context;
 use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
 use melior::ir::block::BlockLike;
-use melior::ir::operation::OperationBuilder;
+use melior::ir::operation::{OperationBuilder, OperationLike};
 use melior::ir::r#type::{FunctionType, IntegerType, MemRefType, TypeLike};
 use melior::ir::{AffineExpr, AffineMap, Attribute, Identifier, Location, Region, Type, ValueLike};
 
@@ -357,4 +357,20 @@ impl<'c> Builder<'c> {
         let op = self.op_with_regions("func.func", &[], &[], &all, vec![region])?;
         Ok((op, entry))
     }
+}
+
+/// Builds something before an operation, at its place.
+///
+/// # Errors
+/// Those of what is built.
+pub fn before<'c, R>(
+    context: &'c Context,
+    op: Op<'c>,
+    build: impl FnOnce(&Builder<'c>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let region = Region::new();
+    let builder = Builder::new(context, op.location(), mlir::append_block(&region, &[]));
+    let built = build(&builder)?;
+    mlir::move_all_before(builder.block, op);
+    Ok(built)
 }

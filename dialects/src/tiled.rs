@@ -2,6 +2,7 @@
 //! kernels.
 
 mod build;
+mod constant;
 mod halo;
 mod kernel;
 mod launch;
@@ -14,6 +15,7 @@ pub use build::{
     apply, apply_in_part, copy, kernel_of, load, repeat, set_interior, set_kernel, set_steps,
     set_tile, store,
 };
+pub use constant::{CONSTANT_SPACE, Constant, constants, declare_constant, set_not_constant};
 pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};
 pub use launch::{
@@ -21,7 +23,9 @@ pub use launch::{
     dynamic_shared, flags_attribute, has_unroll, is_launched, lacking_attribute, launch_attributes,
     launches, set_bank_pad, set_dynamic_shared, set_unroll, turns_attribute,
 };
-pub use nest_tile::{NestTile, nest_tile, set_nest_tile, set_not_tiled};
+pub use nest_tile::{
+    NestTile, nest_constants, nest_tile, set_nest_constants, set_nest_tile, set_not_tiled,
+};
 pub(crate) use rotate::verify_rotations;
 pub use rotate::{computed, rotations, rotations_attribute, set_computed, set_rotations};
 pub use schedule::{

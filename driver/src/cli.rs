@@ -230,6 +230,9 @@ pub(crate) struct CommonArgs {
     /// Choose by registers how often LLVM unrolls loops of a function of affine loops
     #[arg(long, conflicts_with = "passes")]
     pub(crate) unroll_by_registers: bool,
+    /// No arrays in constant memory, small ones that all lanes of a warp read alike too
+    #[arg(long, conflicts_with = "passes")]
+    pub(crate) no_place_constants: bool,
     /// Check bounds in every tile, also in tiles away from every rim
     #[arg(long)]
     pub(crate) no_split_interior: bool,
@@ -314,6 +317,7 @@ impl CommonArgs {
                 no_nest_tiles: self.no_nest_tiles,
                 no_vector_copies: self.no_vector_copies,
                 unroll_by_registers: self.unroll_by_registers,
+                no_place_constants: self.no_place_constants,
                 nest_tile: None,
                 layout: self.layout.as_deref().and_then(RecordLayout::named).unwrap_or_default(),
                 lowering: Lowering { no_split_interior: self.no_split_interior },

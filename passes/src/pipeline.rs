@@ -8,6 +8,7 @@ use crate::gpu::eliminate_barriers::EliminateBarriers;
 use crate::gpu::guard_launches::GuardLaunches;
 use crate::gpu::interleave_records::InterleaveRecords;
 use crate::gpu::lower_peer::LowerPeer;
+use crate::gpu::place_constants::PlaceConstants;
 use crate::gpu::unroll_by_registers::UnrollByRegisters;
 use crate::gpu::vectorize_copies::VectorizeCopies;
 use crate::llvm::annotate_loops::AnnotateLoops;
@@ -46,6 +47,8 @@ pub struct Config {
     pub no_vector_copies: bool,
     /// Whether loops of functions of affine loops are unrolled as `unroll-by-registers` states.
     pub unroll_by_registers: bool,
+    /// Whether arrays stay in global memory, small ones that all lanes read alike too.
+    pub no_place_constants: bool,
     /// How a run is given fields of structs and vecs.
     pub layout: RecordLayout,
     /// What comes behind the schedule.
@@ -183,11 +186,12 @@ pub fn host_llvm() -> Vec<Step> {
 ///
 /// `bank-pad` follows the lanes' addresses, which are simplified by then. `vectorize-copies` keeps
 /// the rows that it made, and takes barriers for a proof that `eliminate-barriers` may leave out.
+/// `place-constants` comes last: it follows the lanes' addresses too.
 pub fn nest_gpu(config: &Config) -> Vec<Step> {
     let mut steps = Vec::new();
     if !config.no_nest_tiles {
-        let tile = config.nest_tile.as_ref();
-        steps.push(Step::ours(tile.map(TileAffineNest::from).unwrap_or_default()));
+        let tile = config.nest_tile.as_ref().map(TileAffineNest::from).unwrap_or_default();
+        steps.push(Step::ours(TileAffineNest { constants: !config.no_place_constants, ..tile }));
     }
     steps.push(Step::ours(LowerAffineNest));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
@@ -202,6 +206,9 @@ pub fn nest_gpu(config: &Config) -> Vec<Step> {
     }
     if config.unroll_by_registers {
         steps.push(Step::ours(UnrollByRegisters));
+    }
+    if !config.no_place_constants {
+        steps.push(Step::ours(PlaceConstants));
     }
     steps
 }

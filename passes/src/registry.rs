@@ -37,6 +37,7 @@ const BEHIND: &[&Info] = &[
     &gpu::vectorize_copies::INFO,
     &gpu::eliminate_barriers::INFO,
     &gpu::unroll_by_registers::INFO,
+    &gpu::place_constants::INFO,
     &gpu::guard_launches::INFO,
     &gpu::lower_peer::INFO,
     &llvm::convert_prefetch_to_nvvm::INFO,

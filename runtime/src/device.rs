@@ -98,6 +98,8 @@ pub struct Device {
     pub static_shared_per_block: u64,
     /// Bytes of shared memory that the system takes from each block.
     pub shared_reserved: u64,
+    /// Bytes of constant memory that code may declare.
+    pub constant_memory: u64,
     /// Where the figures come from.
     pub source: &'static str,
 }

@@ -8,12 +8,14 @@
 //! |---|---|
 //! | `plan.rs` | declarations; reading and writing a plan |
 //! | `plan/buffer.rs` | buffers and their layouts |
+//! | `plan/constants.rs` | buffers in constant memory |
 //! | `plan/schedule.rs` | the schedule: launches, loops, exchanges, snapshots |
 //! | `plan/records.rs` | arrays of structs |
 //! | `plan/settings.rs` | how the kernels were made |
 //! | `plan/validate.rs` | contradictions |
 
 mod buffer;
+mod constants;
 mod members;
 pub(crate) mod records;
 mod schedule;

@@ -7,6 +7,7 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 
 const NEST_TILE: &str = "tiled.nest_tile";
+const CONSTANTS: &str = "tiled.nest_constants";
 const NOT_TILED: &str = "tiled.not_tiled";
 const BLOCKED: &str = "blocked";
 const COPIERS: &str = "copiers";
@@ -81,4 +82,17 @@ pub fn set_nest_tile<'c>(context: &'c Context, op: Op<'c>, tile: &NestTile) {
 /// Notes why a loop has no tile.
 pub fn set_not_tiled<'c>(context: &'c Context, op: Op<'c>, reason: &str) {
     mlir::set_attribute(op, NOT_TILED, attribute::string(context, reason));
+}
+
+/// The arrays that a loop's launch will read from constant memory, by name.
+///
+/// # Errors
+/// An attribute of another form, with the place of the loop.
+pub fn nest_constants<'c>(op: Op<'c>) -> Result<Vec<&'c str>, Error> {
+    Ok(attribute::read_optional(op, CONSTANTS, attribute::as_strings)?.unwrap_or_default())
+}
+
+/// Names the arrays that a loop's launch will read from constant memory.
+pub fn set_nest_constants<'c>(context: &'c Context, op: Op<'c>, names: &[&str]) {
+    mlir::set_attribute(op, CONSTANTS, attribute::strings(context, names));
 }

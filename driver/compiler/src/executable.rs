@@ -422,6 +422,7 @@ mod tests {
             origin: Vec::new(),
             layout: plan::BufferLayout::default(),
             start: Start::Zeros,
+            constant: None,
             device: 0,
         });
         let Some(Node::Repeat(mut turn)) = plan.schedule.pop() else { panic!("no loop") };

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod argument;
 pub mod bands;
 mod clock;
 mod counters;

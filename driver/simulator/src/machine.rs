@@ -33,6 +33,8 @@ pub struct Global<'a> {
     pub memory: &'a Memory,
     /// Whether the launch may read it, write it, or both.
     pub usage: Usage,
+    /// Whether it lies in constant memory, whose accesses move no sectors of global memory.
+    pub constant: bool,
 }
 
 /// The data that all blocks of a launch share.

@@ -7,7 +7,7 @@
 //! Declines, with a place: operations other than `affine`, `arith`, `math` and `memref.dim`,
 //! `affine.if`, reductions of `affine.parallel`, and vectors.
 
-use crate::simulator::number_bits;
+use crate::argument::number_bits;
 use crate::translate::{binary_op, cast_op, element, number_kind, outcomes, unary_op};
 use crate::value::{self, Binary, Cast, Kind, Predicate, Unary};
 use melior::ir::operation::OperationLike;

@@ -263,6 +263,9 @@ pub struct Kernel {
     pub inputs: Vec<(Input, Reg)>,
     /// The arguments.
     pub parameters: Vec<Parameter>,
+    /// Names of its variables in constant memory, with the types of their cells. Their bases
+    /// follow the arguments.
+    pub constants: Vec<(String, Kind)>,
     /// Names and bytes of the static shared buffers.
     pub shared: Vec<(String, u64)>,
     /// Bytes of the dynamic shared buffer.

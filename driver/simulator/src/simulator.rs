@@ -1,5 +1,6 @@
 //! The simulator as a target of the runtime: the same plan, the same launches, another device.
 
+use crate::argument::{kind, number_bits};
 use crate::counters::Counters;
 use crate::error::SimulationError;
 use crate::launch::{self, LaunchError, Request};
@@ -8,7 +9,6 @@ use crate::memory::Memory;
 use crate::program::{Kernel, Parameter, Usage};
 use crate::report::Report;
 use crate::translate;
-use crate::value::Kind;
 use melior::ir::Module;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +20,6 @@ use stencil_runtime::execute::{ExecuteError, Target, TargetError};
 use stencil_runtime::launch::{Copy, Launch, Value};
 use stencil_runtime::layout::Window;
 use stencil_runtime::memory;
-use stencil_runtime::number::Number;
 use thiserror::Error as ThisError;
 
 pub use crate::launch::Settings;
@@ -48,6 +47,12 @@ pub enum SimulatorError {
     /// The plan names a kernel that the module does not hold.
     #[error("the module has no kernel `{0}`; plan and module must come from one compile")]
     UnknownKernel(String),
+    /// The plan has no buffer for a variable of the module.
+    #[error(
+        "the plan has no buffer of this type in constant memory for the variable `{0}`; plan and \
+         module must come from one compile"
+    )]
+    Constant(String),
     /// The plan passes other arguments than the kernel takes.
     #[error(
         "kernel `{kernel}`: argument {place} is {found} where {wanted} is wanted; plan and module \
@@ -102,6 +107,8 @@ pub enum SimulatorError {
 
 struct Buffer {
     name: String,
+    /// The variable in constant memory that it is.
+    constant: Option<String>,
     memory: Memory,
     element: Element,
     /// Words between rows or blocks, which belong to no cell.
@@ -129,6 +136,7 @@ impl Buffer {
         let padding = between.flat_map(|(cell, _)| cell * words..(cell + 1) * words).collect();
         Self {
             name: bound.name.clone(),
+            constant: bound.constant.clone(),
             memory: Memory::new(bound.bytes(), unit, true),
             element: bound.element,
             padding,
@@ -231,6 +239,15 @@ impl Simulator {
                 wanted: "none".to_owned(),
             });
         }
+        for (name, element) in &kernel.constants {
+            let is = |buffer: &Buffer| {
+                buffer.constant.as_ref() == Some(name) && kind(buffer.element) == *element
+            };
+            let missing = || SimulatorError::Constant(name.clone());
+            let id = self.buffers.iter().position(is).ok_or_else(missing)?;
+            used.push((id, Usage::Read));
+            bits.push((used.len() as u64 - 1) << BYTE_BITS);
+        }
         Ok((bits, used))
     }
 
@@ -269,6 +286,7 @@ impl Simulator {
                     name: &buffer.name,
                     memory: &buffer.memory,
                     usage: *usage,
+                    constant: buffer.constant.is_some(),
                 })
             })
             .collect();
@@ -309,39 +327,6 @@ impl Simulator {
             .get_mut(id.0)
             .filter(|buffer| buffer.memory.bytes() == bytes as u64)
             .ok_or(SimulatorError::Buffer(id.0))
-    }
-}
-
-/// The type of a kernel's memory for these cells: integers of the IR have no sign.
-fn kind(element: Element) -> Kind {
-    match element {
-        Element::F16 => Kind::F16,
-        Element::Bf16 => Kind::Bf16,
-        Element::F32 => Kind::F32,
-        Element::F64 => Kind::F64,
-        Element::I8 | Element::U8 => Kind::I8,
-        Element::I16 | Element::U16 => Kind::I16,
-        Element::I32 | Element::U32 => Kind::I32,
-        Element::I64 | Element::U64 => Kind::I64,
-    }
-}
-
-/// A number in the form of a register; none if it is of another type.
-pub(crate) fn number_bits(kind: Kind, number: Number) -> Option<u64> {
-    match (kind, number) {
-        (Kind::F16, Number::F16(value)) => Some(u64::from(value.to_bits())),
-        (Kind::Bf16, Number::Bf16(value)) => Some(u64::from(value.to_bits())),
-        (Kind::F32, Number::F32(value)) => Some(u64::from(value.to_bits())),
-        (Kind::F64, Number::F64(value)) => Some(value.to_bits()),
-        (Kind::I8, Number::I8(value)) => Some(value as u64),
-        (Kind::I16, Number::I16(value)) => Some(value as u64),
-        (Kind::I8, Number::U8(value)) => Some(value as i8 as u64),
-        (Kind::I16, Number::U16(value)) => Some(value as i16 as u64),
-        (Kind::I32 | Kind::Index32, Number::I32(value)) => Some(value as u64),
-        (Kind::I64 | Kind::Index64, Number::I64(value)) => Some(value as u64),
-        (Kind::I32, Number::U32(value)) => Some(value as i32 as u64),
-        (Kind::I64, Number::U64(value)) => Some(value),
-        _ => None,
     }
 }
 

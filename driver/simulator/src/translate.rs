@@ -127,9 +127,8 @@ fn kernel<'c>(
             ),
         ));
     }
-    let mut groups = PrimaryMap::new();
+    let (mut groups, mut sites) = (PrimaryMap::new(), PrimaryMap::new());
     let rest = groups.push(GroupInfo { name: String::new() });
-    let mut sites = PrimaryMap::new();
     let site = sites.push(SiteInfo {
         place: mlir::place(launch.op.location()),
         text: format!("gpu.func @{}", launch.name),
@@ -143,6 +142,7 @@ fn kernel<'c>(
         registers: 0,
         inputs: Vec::new(),
         parameters: Vec::new(),
+        constants: Vec::new(),
         shared: Vec::new(),
         dynamic_shared: u64::try_from(launch.dynamic_shared).unwrap_or(0),
         block: [0, 1, 2].map(|index| extent(index) as u32),

@@ -72,6 +72,8 @@ pub struct Launch<'c> {
     pub axes: BTreeMap<usize, usize>,
     /// The arrays that the mapping marks to be copied to shared memory.
     pub copied: BTreeSet<usize>,
+    /// The arrays of which the mapping says that all threads read the same element.
+    pub constant: BTreeSet<usize>,
 }
 
 impl Launch<'_> {
@@ -284,6 +286,8 @@ impl<'c, 'p> Search<'c, 'p> {
         launch.axes = axes(&mapping, &paths);
         let copied = mapping.buffers.iter().filter(|buffer| buffer.copied);
         launch.copied = copied.map(|buffer| buffer.array).collect();
+        let constant = mapping.buffers.iter().filter(|buffer| buffer.constant);
+        launch.constant = constant.map(|buffer| buffer.array).collect();
         let in_space =
             |path: &&[usize]| path.iter().filter(|at| launch.axes.contains_key(at)).count();
         paths.iter().map(in_space).sum()

@@ -3,6 +3,7 @@
 pub mod access_checks;
 pub mod arguments;
 pub mod bound_checks;
+mod constant_arrays;
 pub mod dependences;
 pub mod launches;
 pub mod lower_affine_nest;
@@ -18,5 +19,6 @@ mod tiled_cells;
 mod tiled_copy;
 mod tiled_kernel;
 mod tiled_loop;
+mod total_operations;
 
 pub use nest_frame::STRATEGY;

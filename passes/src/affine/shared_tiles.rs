@@ -8,14 +8,20 @@
 //! other threads would change. With one axis of threads, coalesced references are copied too: more
 //! threads can load than compute. References whose index differs by constants share a copy.
 //!
+//! Arrays that algorithm 1 marks for constant memory, and that the launch's loop names, are not
+//! copied.
+//!
 //! Elements that a thread alone uses, whose index a loop in time does not change, stay in registers
 //! (section 5.4 of the paper).
 
+use super::arguments::Extent;
 use super::launches::{Function, Launch, is_loop};
 use super::nest::{Nest, Reference};
+use super::total_operations::is_total;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::affine::Linear;
 use stencil_dialects::mlir::{self, Blk, Op};
+use stencil_dialects::tiled;
 
 /// A launch whose loops in time can share copies.
 #[derive(Clone, Debug)]
@@ -65,6 +71,8 @@ pub enum Home {
     Register(usize),
     /// In a copy, by its number, so far behind the copy's own index along each dimension.
     Copied(usize, Vec<i64>),
+    /// In constant memory: the same element for all threads, whether or not they have work.
+    Constant,
     /// In global memory.
     Memory,
 }
@@ -129,54 +137,6 @@ pub fn counters(function: &Function, op: Op) -> Vec<usize> {
     arguments.into_iter().filter_map(number).collect()
 }
 
-/// Whether an operation has a result whatever its operands are, and no effect.
-pub fn is_total(op: Op) -> bool {
-    const TOTAL: [&str; 34] = [
-        "constant",
-        "addf",
-        "subf",
-        "mulf",
-        "divf",
-        "negf",
-        "maximumf",
-        "minimumf",
-        "maxnumf",
-        "minnumf",
-        "addi",
-        "subi",
-        "muli",
-        "andi",
-        "ori",
-        "xori",
-        "cmpi",
-        "cmpf",
-        "select",
-        "index_cast",
-        "index_castui",
-        "sitofp",
-        "uitofp",
-        "extf",
-        "truncf",
-        "extsi",
-        "extui",
-        "trunci",
-        "maxsi",
-        "minsi",
-        "maxui",
-        "minui",
-        "bitcast",
-        "remf",
-    ];
-    match mlir::name(op) {
-        "affine.apply" | "affine.min" | "affine.max" | "memref.dim" => true,
-        "math.ipowi" | "math.fpowi" => false,
-        name => match name.strip_prefix("arith.") {
-            Some(word) => TOTAL.contains(&word),
-            None => name.starts_with("math."),
-        },
-    }
-}
-
 /// What a launch can share, or why it can share nothing.
 ///
 /// # Errors
@@ -188,6 +148,7 @@ pub fn of<'c>(function: &Function<'c, '_>, launch: &Launch<'c>) -> Result<Tileab
     if launch.axes.len() != space.len() || launch.axes.is_empty() {
         return Err("its loops in space are no perfect nest".to_owned());
     }
+    let constants = tiled::nest_constants(root).map_err(|error| error.to_string())?;
     let steps = |at: &usize| function.nest.loops.get(*at).map_or(0, |found| found.step);
     if space.iter().any(|at| steps(at) != 1) {
         return Err("a loop in space has a step".to_owned());
@@ -196,7 +157,7 @@ pub fn of<'c>(function: &Function<'c, '_>, launch: &Launch<'c>) -> Result<Tileab
     let mut reason = "it has no loop in time".to_owned();
     let mut loops = Vec::new();
     for op in children {
-        match time_loop(function, launch, &space, op) {
+        match time_loop(function, launch, (&space, &constants), op) {
             Ok(found) => loops.push(found),
             Err(why) => reason = why,
         }
@@ -238,7 +199,7 @@ fn perfect<'c>(
 fn time_loop<'c>(
     function: &Function<'c, '_>,
     launch: &Launch<'c>,
-    space: &[usize],
+    (space, constants): (&[usize], &[&str]),
     op: Op<'c>,
 ) -> Result<TimeLoop<'c>, String> {
     let Function { nest, .. } = function;
@@ -263,12 +224,14 @@ fn time_loop<'c>(
     let within: BTreeMap<usize, _> =
         inner.iter().map(|at| (*at, constant_range(nest, *at))).collect();
     let mut homes = Homes::new(function, launch, *at, &within, &inside);
+    homes.constants = constants;
     let places = function.text.accesses.iter().enumerate();
     for (place, _) in places.filter(|(_, access)| inside.contains(&access.op)) {
         homes.settle(place);
     }
     let Homes { homes, registers, copies, .. } = homes;
-    if copies.is_empty() {
+    let constant = homes.values().any(|home| *home == Home::Constant);
+    if copies.is_empty() && !(constant && registers.iter().any(|register| register.stored)) {
         return Err("no reference of its loop in time is worth a copy".to_owned());
     }
     let known = |op: &Op| {
@@ -307,6 +270,8 @@ struct Homes<'f, 'c, 'p> {
     within: &'f BTreeMap<usize, Option<(i64, i64)>>,
     /// Accesses of the loop, by their places in the text.
     own: Vec<usize>,
+    /// Names of the arrays in constant memory.
+    constants: &'f [&'f str],
     /// Arrays that the launch stores to.
     stored: BTreeSet<usize>,
     homes: BTreeMap<usize, Home>,
@@ -330,7 +295,8 @@ impl<'f, 'c, 'p> Homes<'f, 'c, 'p> {
         let stores = stores.filter(|(_, access)| all.contains(&access.op));
         let stored = stores.map(|(_, access)| access.reference.array).collect();
         let (homes, registers, copies) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { function, launch, at, within, own, stored, homes, registers, copies }
+        let constants = &[];
+        Self { function, launch, at, within, own, constants, stored, homes, registers, copies }
     }
 
     fn reference(&self, place: usize) -> Option<&'f Reference> {
@@ -372,6 +338,32 @@ impl<'f, 'c, 'p> Homes<'f, 'c, 'p> {
         self.homes.insert(place, home);
     }
 
+    /// Whether a reference reads constant memory. Its index depends on loops in time with constant
+    /// bounds alone, and lies in the array, so that threads without work may read it as well.
+    fn is_constant(&self, reference: &Reference) -> bool {
+        let Function { nest, text, declared, .. } = self.function;
+        let array = text.arrays.get(reference.array).and_then(|memref| declared.array(*memref));
+        let Some((name, extents)) = array else { return false };
+        let inside = |(index, extent): (&Linear, &Extent)| {
+            let (mut first, mut last) = (i128::from(index.constant), i128::from(index.constant));
+            let sizes = index.coefficients.iter().take(nest.sizes);
+            for (at, factor) in factors(nest, index) {
+                let own = self.within.contains_key(&at) || at == self.at;
+                let range = constant_range(nest, at).filter(|(low, high)| own && low <= high)?;
+                let ends = [range.0, range.1].map(|end| i128::from(end) * i128::from(factor));
+                first += ends.into_iter().min()?;
+                last += ends.into_iter().max()?;
+            }
+            let Extent::Static(cells) = extent else { return None };
+            let fixed = sizes.into_iter().all(|factor| *factor == 0);
+            (fixed && first >= 0 && last < i128::from(*cells)).then_some(())
+        };
+        let mut indices = reference.indices.iter().zip(extents);
+        self.constants.contains(&name)
+            && !self.stored.contains(&reference.array)
+            && indices.all(|index| inside(index).is_some())
+    }
+
     fn register(&mut self, place: usize, stored: bool) -> Home {
         let wanted = self.reference(place).map(|at| (at.array, &at.indices));
         let known = self.registers.iter().position(|register| {
@@ -389,6 +381,9 @@ impl<'f, 'c, 'p> Homes<'f, 'c, 'p> {
             Some(range) => range.is_some(),
             None => true,
         };
+        if self.is_constant(reference) {
+            return Home::Constant;
+        }
         let marked = self.launch.copied.contains(&reference.array) || self.launch.axis_count() == 1;
         let marked = marked && !self.stored.contains(&reference.array);
         let mut all = reference.indices.iter().flat_map(|index| factors(nest, index));

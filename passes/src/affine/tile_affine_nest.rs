@@ -27,13 +27,15 @@
 
 use super::launches::{Function, Launch};
 use super::lower_affine_nest::with_launches;
-use super::{shared_tiles, tile_shape};
+use super::{constant_arrays, shared_tiles, tile_shape};
+use crate::gpu::place_constants;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::target::Target;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
+use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::tiled::{self, NestTile};
@@ -46,13 +48,15 @@ const COPIERS: (&str, &str) =
 const PER_THREAD: (&str, &str) = ("per-thread", "iterations of a thread along each axis");
 const BLOCKED: (&str, &str) =
     ("blocked", "on: iterations of a thread side by side; off: cyclic shares");
+const CONSTANTS: (&str, &str) =
+    ("constants", "on: leave what place-constants can place in global memory (default: off)");
 const TIME: (&str, &str) = ("time", "iterations of a loop in time that share a copy");
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "tile-affine-nest",
     summary: "tile loops in time of affine loops, with copies in shared memory",
-    options: &[THREADS, COPIERS, PER_THREAD, BLOCKED, TIME],
+    options: &[THREADS, COPIERS, PER_THREAD, BLOCKED, TIME, CONSTANTS],
     read: |options: &Options| {
         Ok(Box::new(TileAffineNest {
             threads: options.integers(THREADS.0, 1..=1024)?,
@@ -60,6 +64,7 @@ pub const INFO: Info = Info {
             per_thread: options.integers(PER_THREAD.0, 1..=1024)?,
             blocked: options.flag(BLOCKED.0)?,
             time: options.integer(TIME.0, 1..=tile_shape::MOST_TIME)?,
+            constants: options.flag(CONSTANTS.0)?.unwrap_or(false),
         }))
     },
 };
@@ -77,6 +82,8 @@ pub struct TileAffineNest {
     pub blocked: Option<bool>,
     /// Iterations that share a copy; none for the default.
     pub time: Option<i64>,
+    /// Whether arrays that go to constant memory are not copied.
+    pub constants: bool,
 }
 
 impl From<&NestTile> for TileAffineNest {
@@ -88,6 +95,7 @@ impl From<&NestTile> for TileAffineNest {
             per_thread: Some(tile.per_thread.clone()),
             blocked: Some(tile.blocked),
             time: Some(tile.time),
+            constants: false,
         }
     }
 }
@@ -104,14 +112,20 @@ impl Pass for TileAffineNest {
         let time = self.time.map(|time| (TIME.0, time.to_string()));
         let copiers = self.copiers.map(|copiers| (COPIERS.0, copiers.to_string()));
         let blocked = self.blocked.map(|on| (BLOCKED.0, if on { "on" } else { "off" }.to_owned()));
-        [threads, copiers, cells, blocked, time].into_iter().flatten().collect()
+        let constants = self.constants.then(|| (CONSTANTS.0, "on".to_owned()));
+        [threads, copiers, cells, blocked, time, constants].into_iter().flatten().collect()
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let device = Target::of(module)?.device;
         with_launches(module, |function, phases| {
-            let all = phases.iter().flat_map(|phase| &phase.launches);
-            all.into_iter().try_for_each(|launch| self.tile(context, function, launch, device))
+            let launches = || phases.iter().flat_map(|phase| &phase.launches);
+            let room = if self.constants { place_constants::room(device) } else { 0 };
+            let constants = constant_arrays::of(function, launches(), room);
+            launches().try_for_each(|launch| {
+                name_constants(context, function, launch, &constants)?;
+                self.tile(context, function, launch, device)
+            })
         })
     }
 }
@@ -184,4 +198,22 @@ impl TileAffineNest {
             time: self.time.unwrap_or(default.time),
         }
     }
+}
+
+/// Names the arrays that a launch will read from constant memory at its loop.
+fn name_constants<'c>(
+    context: &'c Context,
+    function: &Function<'c, '_>,
+    launch: &Launch<'c>,
+    constants: &BTreeSet<usize>,
+) -> Result<(), Error> {
+    let [op] = launch.ops[..] else { return Ok(()) };
+    let own = launch.constant.intersection(constants);
+    let arrays = own.filter_map(|array| function.text.arrays.get(*array));
+    let names = arrays.filter_map(|memref| function.declared.array(*memref));
+    let names: Vec<&str> = names.map(|(name, _)| name).collect();
+    if tiled::nest_tile(op)?.is_none() && !names.is_empty() {
+        tiled::set_nest_constants(context, op, &names);
+    }
+    Ok(())
 }

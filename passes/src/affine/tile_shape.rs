@@ -278,7 +278,7 @@ fn serves_rows(function: &Function, launch: &Launch, of: &TimeLoop) -> bool {
     let mut rows = launch.axes.iter().filter(|(_, axis)| **axis == 1);
     let own = |copy: &Copy| rows.clone().any(|(at, _)| copy.depends_on(function.nest, *at));
     let shared = of.copies.iter().all(|copy| !own(copy));
-    of.uniform && !of.copies.is_empty() && shared && rows.next().is_some()
+    of.uniform && shared && rows.next().is_some()
 }
 
 /// Cells of a thread along each axis, x first: as many as registers and code allow, rather in rows

@@ -199,6 +199,16 @@ impl<'c> Cells<'c, '_> {
                 }
                 Ok(())
             }
+            // All threads read the same element, and so do all cells.
+            (Home::Constant, Some(_)) => {
+                let first = cells.first().copied().unwrap_or(0);
+                let (array, indices) = self.element(builder, op, first)?;
+                let loaded = builder.load(array, &indices)?;
+                for result in mlir::results(op) {
+                    self.set(cells, result, loaded, &BTreeSet::new());
+                }
+                Ok(())
+            }
             (Home::Copied(number, shifts), Some(tile)) => {
                 self.load_copy(builder, op, cells, (tile, number, &shifts))
             }

@@ -243,6 +243,9 @@ impl<'c, 'p> TiledCode<'c, 'p> {
         start: Val<'c>,
         fetched: &[Val<'c>],
     ) -> Result<(), Error> {
+        if walk.copyings.is_empty() {
+            return Ok(());
+        }
         builder.op("gpu.barrier", &[], &[], &[])?;
         let mut fetched = fetched.iter();
         for (number, copying) in walk.copyings.iter().enumerate() {

@@ -32,13 +32,16 @@ const MOST_ELEMENTS: i64 = 1 << 12;
 /// Elements or rows that fill all banks a whole number of times, whatever their size.
 const TURN: i64 = 128;
 
-/// What is accessed in a buffer.
+/// What is accessed in a buffer. Where an address can't be told, it counts for no pad: each costs
+/// the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
     /// References, each with a measure of how often warps make it.
     pub references: BTreeMap<Reference, u64>,
     /// Bytes, more than an element's, that an access promises its address to be a multiple of.
     pub alignment: i64,
+    /// Whether there are accesses whose addresses can't be told.
+    pub untold: bool,
     /// An operation that uses the buffer in another way than by an element's indices.
     pub whole: Option<String>,
 }
@@ -354,14 +357,26 @@ impl<'p> Warp<'p> {
 
     fn access(&mut self, op: Op, operand: usize, buffer: usize, mask: u32, times: u64) {
         let Some(site) = site(op, operand).filter(|site| site.elements > 0) else { return };
+        let reference = self.reference(op, operand, site, mask);
+        let Some(uses) = self.found.get_mut(buffer) else { return };
+        match reference {
+            Some(reference) => {
+                let count = uses.references.entry(reference).or_default();
+                *count = count.saturating_add(times);
+            }
+            None => uses.untold = true,
+        }
+    }
+
+    /// What the lanes of a mask access; none where that can't be told.
+    fn reference(&self, op: Op, operand: usize, site: Site, mask: u32) -> Option<Reference> {
         let indices = self.all(&site.indices);
         let indices = match site.map {
             Some(map) => lane_values::results(map, &indices),
             None => indices.into_iter().collect(),
         };
-        // Addresses that can't be told cost the same with every pad.
-        let Some(indices) = indices else { return };
-        let Some((columns, rows)) = indices.split_last() else { return };
+        let indices = indices?;
+        let (columns, rows) = indices.split_last()?;
         let shape = mlir::operands(op).get(operand).map(|buffer| extents(*buffer));
         let shape = shape.unwrap_or_default();
         let cell = |lane: usize| {
@@ -377,14 +392,9 @@ impl<'p> Warp<'p> {
             1 => cell(lane).map(Some),
             _ => Some(None),
         };
-        let cells = (0..LANES).map(reached).collect::<Option<Vec<_>>>();
-        let Some(cells) = cells else { return };
+        let cells = (0..LANES).map(reached).collect::<Option<Vec<_>>>()?;
         let Site { elements, element, alignment, .. } = site;
-        let reference = Reference { cells: near_zero(cells, element), elements, alignment };
-        if let Some(uses) = self.found.get_mut(buffer) {
-            let count = uses.references.entry(reference).or_default();
-            *count = count.saturating_add(times);
-        }
+        Some(Reference { cells: near_zero(cells, element), elements, alignment })
     }
 }
 

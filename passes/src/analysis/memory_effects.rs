@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use stencil_dialects::attribute;
 use stencil_dialects::mlir::{self, Op, Val};
+use stencil_dialects::tiled::CONSTANT_SPACE;
 
 /// What some operations do to memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -173,6 +174,11 @@ impl<'c> Kernel<'c> {
         };
         match mlir::name(*maker) {
             "memref.alloca" => Some(Place::Own),
+            // Nothing stores to constant memory.
+            "memref.get_global" => {
+                let space = ty.memory_space().and_then(attribute::as_integer);
+                (space == Some(CONSTANT_SPACE)).then_some(Place::Own)
+            }
             "gpu.dynamic_shared_memory" => Some(Place::Dynamic(0..i64::MAX)),
             "memref.view" => {
                 let operands = mlir::operands(*maker);
@@ -235,6 +241,7 @@ fn is_free(name: &str) -> bool {
         "memref.alloca",
         "memref.cast",
         "memref.dim",
+        "memref.get_global",
         "memref.memory_space_cast",
         "memref.prefetch",
         "memref.reinterpret_cast",

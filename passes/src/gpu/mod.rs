@@ -6,6 +6,7 @@ pub mod eliminate_barriers;
 pub mod guard_launches;
 pub mod interleave_records;
 pub mod lower_peer;
+pub mod place_constants;
 mod record_transform;
 pub mod unroll_by_registers;
 mod vector_copy;

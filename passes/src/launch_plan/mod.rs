@@ -15,7 +15,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::limits::GRID_END;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Check, Field, Program, Role, Scalar};
-use stencil_dialects::tiled::{self, Binding, Launch, Region};
+use stencil_dialects::tiled::{self, Binding, Constant, Launch, Region};
 use stencil_runtime::array::Element;
 use stencil_runtime::expr::{Expr, Sizes};
 use stencil_runtime::number::Numeral;
@@ -50,6 +50,9 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     }
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
     let (fields, mut buffers) = fields(context, &program, &launches, &names)?;
+    let constants = tiled::constants(module)?;
+    let constants = constants.iter().map(|one| constant(&fields, one));
+    buffers.extend(constants.collect::<Result<Vec<_>, _>>()?);
     for launch in &launches {
         buffers.extend(flags(launch, &names)?);
     }
@@ -271,8 +274,22 @@ fn buffer(field: &FieldDecl, name: String) -> BufferDecl {
             // A temp field starts as zeros, or where another run ended.
             _ => Start::Input(field.name.clone()),
         },
+        constant: None,
         device: 0,
     }
+}
+
+/// The buffer of a variable in constant memory.
+fn constant(fields: &[FieldDecl], constant: &Constant) -> Result<BufferDecl, Error> {
+    let name = constant.field;
+    let field = fields.iter().find(|field| field.name == name);
+    let field = field.filter(|field| field.role == plan::Role::Const).ok_or_else(|| {
+        let text = format!("@{} holds `{name}`, which is no const field", constant.symbol);
+        Error::new(mlir::place(constant.op.location()), text)
+    })?;
+    // No field has a space in its name.
+    let buffer = buffer(field, format!("{name} in constant memory"));
+    Ok(BufferDecl { constant: Some(constant.symbol.to_owned()), ..buffer })
 }
 
 /// The buffer of a kernel's flags, if it has some.
@@ -293,6 +310,7 @@ fn flags(launch: &Launch, names: &[&str]) -> Result<Option<BufferDecl>, Error> {
         origin: Vec::new(),
         layout: BufferLayout::RowMajor,
         start: Start::Zeros,
+        constant: None,
         device: 0,
     }))
 }

@@ -28,6 +28,7 @@ pub fn cell(field: &Field) -> Result<(Option<FieldDecl>, BufferDecl), Error> {
         origin: Vec::new(),
         layout: BufferLayout::RowMajor,
         start: initial.map_or(Start::Zeros, |value| Start::Value(Numeral::from(value))),
+        constant: None,
         device: 0,
     };
     let part = plan::Part { buffer: field.name.to_owned(), cells: None, number: None };
@@ -99,6 +100,7 @@ pub fn partials(
                 origin: Vec::new(),
                 layout: BufferLayout::RowMajor,
                 start: Start::Zeros,
+                constant: None,
                 device: 0,
             });
         }

@@ -34,11 +34,10 @@ use melior::ir::attribute::{
     DenseI32ArrayAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute,
     StringAttribute, TypeAttribute,
 };
-use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, Module, Region, Type};
 use std::collections::BTreeMap;
-use stencil_dialects::builder::Builder;
+use stencil_dialects::builder::{Builder, before};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 
@@ -73,6 +72,9 @@ const KEPT: usize = 12;
 /// The most factors of a table: an eighth of the 64 KiB of constant memory. A kernel of more has
 /// other cares.
 const MOST: usize = 1024;
+
+/// Bytes of the largest table.
+pub const MOST_BYTES: u64 = 8 * MOST as u64;
 
 /// Bytes to which the table is aligned: LLVM loads two factors at once.
 const ALIGNMENT: i64 = 16;
@@ -230,9 +232,5 @@ fn before_first<'c>(
 ) -> Result<(), Error> {
     let first = mlir::entry(of).and_then(|block| mlir::operations(block).into_iter().next());
     let first = first.ok_or_else(|| Error::internal("a block without operations"))?;
-    let region = Region::new();
-    let builder = Builder::new(context, first.location(), mlir::append_block(&region, &[]));
-    build(&builder)?;
-    mlir::move_all_before(builder.block, first);
-    Ok(())
+    before(context, first, build)
 }

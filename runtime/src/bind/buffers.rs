@@ -36,6 +36,8 @@ pub struct Buffer {
     pub record: Vec<usize>,
     /// The number that it starts with where it starts with no field.
     pub fill: Number,
+    /// The variable of the code, in constant memory, that is its memory.
+    pub constant: Option<String>,
     /// The device on which it lies.
     pub device: u32,
 }
@@ -183,6 +185,7 @@ pub fn bound(
         input,
         record: record(plan, &buffer.start),
         fill,
+        constant: buffer.constant.clone(),
         device: buffer.device,
         shape,
     };

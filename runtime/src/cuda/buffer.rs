@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // The driver's interface is C.
 
 use super::error::CudaError;
+use super::module::Variable;
 use super::stream::Stream;
 use crate::launch::Copy;
 use cudarc::driver::sys::{self, CUresult};
@@ -70,6 +71,12 @@ impl Buffer {
         buffer.fill_with_zeros()?;
         stream.synchronize()?;
         Ok(buffer)
+    }
+
+    /// Memory of a variable, whose module outlives it.
+    pub fn variable(stream: &Arc<Stream>, variable: &Variable) -> Self {
+        let Variable { address, bytes } = *variable;
+        Self { address, bytes, lent: true, stream: Arc::clone(stream) }
     }
 
     /// Memory that is lent; none where the driver knows no block that holds all of it.

@@ -84,6 +84,32 @@ impl Module {
             result => self.device.ok("cuModuleGetFunction", result).map(|()| Some(Handle(handle))),
         }
     }
+
+    /// The variable of this name; `None` where there is none. The context must be current.
+    pub fn variable(&self, name: &CString) -> Result<Option<Variable>, CudaError> {
+        let (mut address, mut bytes) = (0, 0);
+        // SAFETY: the module is loaded, the name a C string; the driver writes two numbers. The
+        // address is valid as long as the module.
+        let result = unsafe {
+            sys::cuModuleGetGlobal_v2(&mut address, &mut bytes, self.handle.0, name.as_ptr())
+        };
+        match result {
+            CUresult::CUDA_ERROR_NOT_FOUND => Ok(None),
+            result => {
+                self.device.ok("cuModuleGetGlobal", result)?;
+                Ok(Some(Variable { address, bytes }))
+            }
+        }
+    }
+}
+
+/// A variable of a module.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variable {
+    /// Where it lies.
+    pub address: sys::CUdeviceptr,
+    /// Its size.
+    pub bytes: usize,
 }
 
 impl Drop for Module {

@@ -3,7 +3,7 @@
 use super::buffer::{Buffer, Lent};
 use super::call::{Call, Word};
 use super::clock::{Clock, Event};
-use super::code::Code;
+use super::code::{Code, Constants};
 use super::error::CudaError;
 use super::graph::{GraphSettings, Graphs};
 use super::kernel::{Kernel, KernelFacts};
@@ -27,6 +27,7 @@ pub struct Program {
     saved: Vec<Buffer>,
     /// Memory of the caller that takes the place of buffers.
     lent: Vec<(BufferId, Lent)>,
+    constants: Constants,
     kernels: Arc<[Kernel]>,
     /// What a launch costs by itself, of plans that leave the pyramid height to the run.
     null: Option<Arc<Null>>,
@@ -38,8 +39,13 @@ pub struct Program {
 }
 
 impl Program {
-    pub(super) fn new(code: &Code, stream: Arc<Stream>) -> Result<Self, CudaError> {
+    pub(super) fn new(
+        code: &Code,
+        constants: Constants,
+        stream: Arc<Stream>,
+    ) -> Result<Self, CudaError> {
         Ok(Self {
+            constants,
             kernels: Arc::clone(&code.kernels),
             replayed: None,
             clock: Clock::new(&stream)?,
@@ -287,9 +293,14 @@ impl Target for Program {
         if wanted > free {
             return Err(out_of_memory().into());
         }
-        let buffers = bound.buffers.iter().enumerate().map(|(place, buffer)| match lent(place) {
-            Some((_, memory)) => self.lent_buffer(*memory),
-            None => Buffer::new(&self.stream, buffer.bytes()),
+        let buffers = bound.buffers.iter().enumerate().map(|(place, buffer)| {
+            if let Some(constant) = self.constants.buffer(place, buffer, &self.stream) {
+                return constant.map_err(|message| self.mismatch(message));
+            }
+            match lent(place) {
+                Some((_, memory)) => self.lent_buffer(*memory),
+                None => Buffer::new(&self.stream, buffer.bytes()),
+            }
         });
         self.buffers = match buffers.collect() {
             Ok(buffers) => buffers,

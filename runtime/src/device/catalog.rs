@@ -18,8 +18,8 @@
 //! | 12.0 | 100, 99 | 1536 | 24 | 128, 2 |
 //!
 //! All of them have 65,536 registers an SM, 255 a thread, given out to warps in units of 256 (8 a
-//! thread). They have 1,024 threads a block, 48 KB of static shared memory, four schedulers, and
-//! shared memory of 32 banks of 4 bytes. 1 KB of shared memory is reserved for each block from 8.0
+//! thread). They have 1,024 threads a block, 48 KB of static shared memory, 64 KB of constant memory,
+//! four schedulers, and shared memory of 32 banks of 4 bytes. 1 KB of shared memory is reserved for each block from 8.0
 //! on.
 //!
 //! Clocks of blocks, barriers, fetches, rounds, instructions and wavefronts, and the time of a
@@ -86,6 +86,7 @@ pub const H200: Device = Device {
     shared_per_multiprocessor: 228 * 1024,
     shared_per_block: 227 * 1024,
     static_shared_per_block: 48 * 1024,
+    constant_memory: 64 * 1024,
     shared_reserved: 1024,
     source: "clocks of blocks, barriers, fetches and rounds fitted to kernels with one thread a \
              point and with tiles in shared memory, those of a warp's instructions to the \
@@ -243,6 +244,8 @@ pub const MI300X: Device = Device {
     shared_per_multiprocessor: 64 * 1024,
     shared_per_block: 64 * 1024,
     static_shared_per_block: 64 * 1024,
+    // Nothing fills it: no runtime of ours drives such a device.
+    constant_memory: 0,
     shared_reserved: 0,
     source: "compute units, clock, memory, its bandwidth and rates: MI300X data sheet; registers, \
              shared memory (LDS) and L2 (4 MB of each of eight dies): AMD CDNA 3 Architecture \

@@ -36,7 +36,10 @@ pub fn upload<I: Input>(
         // A copy within the device is faster than another one from the host. Reductions and temp
         // fields have values of their own, which their buffers do not name.
         let before = bound.buffers.iter().take(place);
-        let alike = |one: &Buffer| Buffer { name: buffer.name.clone(), ..one.clone() } == *buffer;
+        let alike = |one: &Buffer| {
+            let (name, constant) = (buffer.name.clone(), buffer.constant.clone());
+            Buffer { name, constant, ..one.clone() } == *buffer
+        };
         let filled_before = buffer.input.is_some() && input.is_some() || !buffer.record.is_empty();
         if let (true, Some(same)) = (filled_before, before.clone().position(alike)) {
             target.copy(BufferId(same), BufferId(place)).map_err(ExecuteError::Target)?;

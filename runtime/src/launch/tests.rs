@@ -183,6 +183,7 @@ fn what_stands_behind_a_loop_is_done_where_its_condition_was_never_met() {
         origin: Vec::new(),
         layout: plan::BufferLayout::default(),
         start: plan::Start::Value("7".parse().unwrap()),
+        constant: None,
         device: 0,
     });
     let Some(Node::Repeat(rest)) = plan.schedule.pop() else { panic!("no loop") };

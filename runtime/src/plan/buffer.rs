@@ -26,6 +26,9 @@ pub struct BufferDecl {
     pub layout: BufferLayout,
     /// Its content when a run begins.
     pub start: Start,
+    /// The variable of the code, in constant memory, that is its memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant: Option<String>,
     /// The device on which it lies, from 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub device: u32,

@@ -5,7 +5,7 @@ use super::{
     Argument, BufferDecl, BufferKind, BufferLayout, Choose, Exchange, FORMAT, FieldDecl, Kernel,
     Launch, Limit, Node, Plan, PlanError, Role, Start, Until,
 };
-use super::{members, records};
+use super::{constants, members, records};
 use crate::array::Element;
 use crate::expr::Expr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +58,7 @@ impl Plan {
         self.kernels.iter().try_for_each(kernel_is_possible)?;
         let mut choices = BTreeSet::new();
         self.list(&self.schedule, "schedule", &mut choices)?;
+        constants::fit(self)?;
         self.launches_agree()
     }
 

@@ -64,6 +64,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             no_nest_tiles: false,
             no_vector_copies: false,
             unroll_by_registers: false,
+            no_place_constants: false,
             nest_tile: None,
             layout: RecordLayout::Soa,
             lowering: Lowering {

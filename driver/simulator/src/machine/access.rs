@@ -353,10 +353,13 @@ impl Block<'_> {
                         continue;
                     }
                     let byte = self.bytes[first + lane] + part * access.width;
-                    if (self.buffers[first + lane] as usize) < globals {
+                    let buffer = self.buffers[first + lane] as usize;
+                    if self.environment.globals.get(buffer).is_some_and(|global| global.constant) {
+                        continue;
+                    }
+                    if buffer < globals {
                         // Buffers lie apart, so no two share a sector.
-                        addresses[count] =
-                            byte | u64::from(self.buffers[first + lane]) << BYTE_BITS;
+                        addresses[count] = byte | (buffer as u64) << BYTE_BITS;
                         count += 1;
                     } else {
                         *slot = Some(byte);

@@ -2,12 +2,14 @@
 
 use super::types::{DYNAMIC, list, memref_type};
 use super::{Memref, Translator, Value, malformed, unsupported};
-use crate::program::{Access, Dimension, Instr, Operand, Reg};
+use crate::program::{Access, Dimension, Input, Instr, Operand, Reg};
 use crate::value::{Binary, Kind};
 use melior::ir::ValueLike;
 use melior::ir::r#type::ShapedTypeLike;
+use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
+use stencil_dialects::tiled::CONSTANT_SPACE;
 
 /// Bytes that the widest access of a thread moves.
 const WIDEST: u64 = 16;
@@ -31,6 +33,7 @@ impl<'c> Translator<'c> {
             }
             "subview" => self.subview(op),
             "view" => self.view(op),
+            "get_global" => self.constant_memory(op),
             "cast" | "memory_space_cast" | "assume_alignment" => {
                 let source = self.memref_of(op, 0)?;
                 self.define(op, 0, Value::Memref(source))
@@ -109,6 +112,28 @@ impl<'c> Translator<'c> {
         let base = self.fresh();
         self.emit(Instr::Advance { to: base, base: source.base, bytes });
         let memref = self.whole(op, self.result_type(op)?, base)?;
+        self.define(op, 0, Value::Memref(memref))
+    }
+
+    /// A variable in constant memory, which a buffer of the plan is.
+    fn constant_memory(&mut self, op: Op<'c>) -> Result<(), Error> {
+        let ty = memref_type(op, self.result_type(op)?)?;
+        let space = ty.memory_space().and_then(attribute::as_integer);
+        let name = mlir::attribute(op, "name").and_then(attribute::as_symbol);
+        let Some(name) = name.filter(|_| space == Some(CONSTANT_SPACE)) else {
+            return Err(unsupported(op, "variables in other than constant memory"));
+        };
+        let known = self.kernel.constants.iter().position(|(known, _)| known == name);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let element = self.kind(op, ty.element())?;
+                self.kernel.constants.push((name.to_owned(), element));
+                self.kernel.constants.len() - 1
+            }
+        };
+        let base = self.input(Input::Argument(self.kernel.parameters.len() + place));
+        let memref = self.whole(op, ty.into(), base)?;
         self.define(op, 0, Value::Memref(memref))
     }
 
@@ -196,7 +221,7 @@ impl<'c> Translator<'c> {
         argument: mlir::Val<'c>,
     ) -> Result<(), Error> {
         let place = self.kernel.shared.len();
-        let base = self.input(crate::program::Input::Shared(place));
+        let base = self.input(Input::Shared(place));
         let ty = argument.r#type();
         let memref = self.whole(op, ty, base)?;
         self.kernel.shared.push((format!("shared buffer {place}"), self.bytes_of(op, ty)?));

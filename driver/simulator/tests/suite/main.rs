@@ -5,6 +5,7 @@ mod bank_pad;
 mod baselines;
 mod combinations;
 mod common;
+mod constants;
 mod hand;
 mod kernels;
 mod mutants;
