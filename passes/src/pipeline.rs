@@ -6,6 +6,7 @@ use crate::gpu::bank_pad::BankPad;
 use crate::gpu::coalesce_relayout::CoalesceRelayout;
 use crate::gpu::eliminate_barriers::EliminateBarriers;
 use crate::gpu::guard_launches::GuardLaunches;
+use crate::gpu::hoist_guards::HoistGuards;
 use crate::gpu::interleave_records::InterleaveRecords;
 use crate::gpu::lower_peer::LowerPeer;
 use crate::gpu::place_constants::PlaceConstants;
@@ -195,6 +196,7 @@ pub fn nest_gpu(config: &Config) -> Vec<Step> {
     }
     steps.push(Step::ours(LowerAffineNest));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
+    steps.push(Step::ours(HoistGuards));
     if !config.no_nest_tiles {
         steps.push(Step::ours(BankPad));
         if !config.no_vector_copies {

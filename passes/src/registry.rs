@@ -33,6 +33,7 @@ const BEHIND: &[&Info] = &[
     &gpu::coalesce_relayout::INFO,
     &gpu::interleave_records::INFO,
     &reduce::combine_stores::INFO,
+    &gpu::hoist_guards::INFO,
     &gpu::bank_pad::INFO,
     &gpu::vectorize_copies::INFO,
     &gpu::eliminate_barriers::INFO,

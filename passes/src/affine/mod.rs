@@ -19,6 +19,5 @@ mod tiled_cells;
 mod tiled_copy;
 mod tiled_kernel;
 mod tiled_loop;
-mod total_operations;
 
 pub use nest_frame::STRATEGY;

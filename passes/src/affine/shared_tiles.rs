@@ -17,7 +17,7 @@
 use super::arguments::Extent;
 use super::launches::{Function, Launch, is_loop};
 use super::nest::{Nest, Reference};
-use super::total_operations::is_total;
+use crate::analysis::total_operations::is_total;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::affine::Linear;
 use stencil_dialects::mlir::{self, Blk, Op};

@@ -25,7 +25,7 @@ use super::nest_kernel::{Start, bounds, largest};
 use super::shared_tiles::{Tileable, counters};
 use super::tile_shape::Fitted;
 use super::tiled_cells::{Cell, Cells, Offset};
-use super::total_operations::is_total;
+use crate::analysis::total_operations::is_total;
 use melior::ir::ValueLike;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::builder::{Builder, Compare};

@@ -22,6 +22,7 @@ pub mod shared_slots;
 pub mod swept;
 pub mod thread_values;
 pub mod tile_traffic;
+pub mod total_operations;
 pub mod transfers;
 pub mod vector_copies;
 pub mod wavefront;

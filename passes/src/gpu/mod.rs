@@ -4,6 +4,7 @@ pub mod bank_pad;
 pub mod coalesce_relayout;
 pub mod eliminate_barriers;
 pub mod guard_launches;
+pub mod hoist_guards;
 pub mod interleave_records;
 pub mod lower_peer;
 pub mod place_constants;
