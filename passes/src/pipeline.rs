@@ -88,11 +88,13 @@ impl RecordLayout {
 impl Config {
     /// An option that is set and for functions of affine loops alone.
     pub fn of_nests(&self) -> Option<&'static str> {
-        let Self { no_nest_tiles, no_vector_copies, unroll_by_registers, .. } = *self;
+        let Self { no_nest_tiles, no_vector_copies, .. } = *self;
+        let Self { unroll_by_registers, no_place_constants, .. } = *self;
         let options = [
             (no_nest_tiles, "no-nest-tiles"),
             (no_vector_copies, "no-vector-copies"),
             (unroll_by_registers, "unroll-by-registers"),
+            (no_place_constants, "no-place-constants"),
         ];
         options.into_iter().find(|(set, _)| *set).map(|(_, name)| name)
     }

@@ -38,7 +38,8 @@ impl Constant<'_> {
     /// A type that is no memref of static shape.
     pub fn bytes(&self) -> Result<u64, Error> {
         let cells = mlir::static_cells(self.ty);
-        let element = MemRefType::try_from(self.ty).ok().and_then(|ty| mlir::bit_width(ty.element()));
+        let element =
+            MemRefType::try_from(self.ty).ok().and_then(|ty| mlir::bit_width(ty.element()));
         let bytes = cells.zip(element).and_then(|(cells, bits)| {
             u64::try_from(cells).ok()?.checked_mul(u64::from(bits.div_ceil(8)))
         });

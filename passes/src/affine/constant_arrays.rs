@@ -14,7 +14,8 @@ pub fn of<'l, 'c: 'l>(
     launches: impl Iterator<Item = &'l Launch<'c>>,
     mut room: u64,
 ) -> BTreeSet<usize> {
-    let mut found: BTreeSet<usize> = launches.flat_map(|launch| &launch.constant).copied().collect();
+    let mut found: BTreeSet<usize> =
+        launches.flat_map(|launch| &launch.constant).copied().collect();
     let accesses = function.text.accesses.iter().filter(|access| access.reference.write);
     for access in accesses {
         found.remove(&access.reference.array);

@@ -232,8 +232,7 @@ impl<'c> Placing<'c, '_> {
         let first = first.ok_or_else(|| Error::internal("a kernel without a body"))?;
         let whole = before(self.context, first, |builder| {
             let named = [("name", attribute::symbol(self.context, &symbol))];
-            let whole =
-                builder.value("memref.get_global", &[], candidate.ty.into(), &named)?;
+            let whole = builder.value("memref.get_global", &[], candidate.ty.into(), &named)?;
             self.shaped(builder, candidate, whole)
         })?;
         let own = mlir::key(candidate.argument);
@@ -256,7 +255,8 @@ impl<'c> Placing<'c, '_> {
             return Ok(whole);
         }
         let ty = in_space(candidate.argument, candidate.ty.memory_space())?;
-        let shaped = MemRefType::try_from(ty).map_err(|error| Error::internal(error.to_string()))?;
+        let shaped =
+            MemRefType::try_from(ty).map_err(|error| Error::internal(error.to_string()))?;
         let list = |values: &[i64]| attribute::integers(self.context, values);
         let named = [
             ("static_offsets", list(&[0])),

@@ -104,10 +104,7 @@ mod tests {
             },
             "which another buffer has",
         );
-        refused(
-            |plan, at| plan.buffers[at].name = "K".to_owned(),
-            "is declared twice",
-        );
+        refused(|plan, at| plan.buffers[at].name = "K".to_owned(), "is declared twice");
         refused(
             |plan, _| {
                 let own = plan.buffers.iter_mut().find(|buffer| buffer.name == "K").unwrap();

@@ -40,8 +40,7 @@ fn run(
         .collect();
     let shapes = arrays.iter().map(|(name, array)| (name.clone(), array.shape().to_vec()));
     let sizes = [("N".to_owned(), 37), ("M".to_owned(), 41)];
-    let request =
-        Request { shapes: shapes.collect(), sizes: sizes.into(), ..Request::default() };
+    let request = Request { shapes: shapes.collect(), sizes: sizes.into(), ..Request::default() };
     let bound = bind(&plan, &request).unwrap();
     let mut simulator = Simulator::new(&module, stencil_simulator::Options::default()).unwrap();
     let mut control = execute::Control::default();
@@ -67,20 +66,20 @@ fn constant_memory_gives_the_same_bits_with_fewer_loads() {
 #[test]
 fn faults_of_a_kernel_that_reads_constant_memory_are_found() {
     let (right, _) = run(true, |text| text, |_| ()).unwrap();
-    let cast = "offset: [0], sizes: [3, 3], strides: [3, 1] : memref<9xf32, 4>";
-    let moved = |offset: &str, strides: &str| {
-        let changed = cast.replace("[0]", offset).replace("[3, 1]", strides);
+    // Another view of the variable.
+    let moved = |offset: i64, strides: &'static str| {
         move |text: String| {
+            let cast = "offset: [0], sizes: [3, 3], strides: [3, 1] : memref<9xf32, 4>";
             assert!(text.contains(cast));
-            let text = text.replace(cast, &changed);
-            let ty = format!("strided<{strides}, offset: {}>", &offset[1..offset.len() - 1]);
-            text.replace("strided<[3, 1]>, 4", &format!("{ty}, 4"))
+            let offset_text = format!("offset: [{offset}]");
+            let changed = cast.replace("offset: [0]", &offset_text).replace("[3, 1]", strides);
+            let ty = format!("strided<{strides}, offset: {offset}>, 4");
+            text.replace(cast, &changed).replace("strided<[3, 1]>, 4", &ty)
         }
     };
-    // Another order of the weights.
-    let (other, _) = run(true, moved("[0]", "[1, 3]"), |_| ()).unwrap();
+    let (other, _) = run(true, moved(0, "[1, 3]"), |_| ()).unwrap();
     assert_ne!(right, other);
-    let beyond = run(true, moved("[1]", "[3, 1]"), |_| ()).unwrap_err();
+    let beyond = run(true, moved(1, "[3, 1]"), |_| ()).unwrap_err();
     assert!(beyond.contains("out of bounds"), "{beyond}");
 }
 

@@ -85,3 +85,25 @@ fn loops_that_may_be_empty_and_stored_arrays_share_less() {
     let stepped = WINDOW.replacen("%k = 0 to 3", "%k = 0 to 3 step 2", 1);
     assert_eq!(reason(&stepped), "its loop in time has a step");
 }
+
+#[test]
+fn arrays_that_the_loop_names_are_not_copied() {
+    // A depends on the thread, and O is stored to.
+    let text = WINDOW
+        .replace("  }\n  return", "  } {tiled.nest_constants = [\"A\", \"O\", \"W\"]}\n  return");
+    assert_ne!(text, WINDOW);
+    let homes = |text: &str| {
+        shared(text, |_, found| {
+            let found = found.unwrap();
+            let of = &found.loops[0];
+            (of.homes.values().cloned().collect::<Vec<_>>(), of.copies.len(), of.uniform)
+        })
+    };
+    let (all, copies, uniform) = homes(&text);
+    assert_eq!((&all[3], copies, uniform), (&Home::Constant, 1, true));
+    assert_eq!(all[1], Home::Copied(0, vec![2, 0]));
+    assert_eq!(all[0], Home::Register(0));
+    // A thread without work must not read beyond the array.
+    let (all, copies, _) = homes(&text.replace("memref<3x3xf32>", "memref<3x2xf32>"));
+    assert_eq!((&all[3], copies), (&Home::Copied(1, vec![0, 0]), 2));
+}
