@@ -402,12 +402,10 @@ mod tests {
                     fn f -> A [0..N-1] = A[0] + 1.0\nsteps 9\n";
         let source = Source::new("count.stencil", text);
         let target = Target::Simulator { seed: None };
+        let naive = Some("naive".to_owned());
         let session = Session::new(crate::Options {
             config: crate::Config {
-                choice: crate::Choice {
-                    strategy: Some("naive".to_owned()),
-                    ..crate::Choice::default()
-                },
+                choice: crate::Choice { strategy: naive, ..crate::Choice::default() },
                 ..crate::Config::default()
             },
             ..crate::Options::default()

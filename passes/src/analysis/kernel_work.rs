@@ -7,13 +7,13 @@
 
 use super::lane_values;
 use melior::ir::r#type::MemRefType;
-use melior::ir::{ShapedTypeLike, ValueLike};
+use melior::ir::{Attribute, ShapedTypeLike, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::fast_math;
 use stencil_dialects::mlir::{self, Blk, Op, Val};
-use stencil_dialects::tiled::Launch;
+use stencil_dialects::tiled::{CONSTANT_SPACE, Launch};
 use stencil_runtime::device::{Device, WARP};
 use stencil_runtime::model::Work;
 
@@ -406,6 +406,10 @@ impl<'c> Values<'c> {
 fn access(buffer: Option<&Val>, value: Option<&Val>, times: f64, count: &mut Count) {
     let Some(buffer) = buffer else { return };
     count.instructions += times;
+    // A warp has a value of constant memory as fast as one of a register.
+    if space(*buffer).and_then(attribute::as_integer) == Some(CONSTANT_SPACE) {
+        return;
+    }
     if !is_shared(*buffer) {
         count.instructions += times * ADDRESS;
         return;
@@ -417,5 +421,9 @@ fn access(buffer: Option<&Val>, value: Option<&Val>, times: f64, count: &mut Cou
 }
 
 fn is_shared(buffer: Val) -> bool {
-    MemRefType::try_from(buffer.r#type()).is_ok_and(|memref| memref.memory_space().is_some())
+    space(buffer).is_some()
+}
+
+fn space<'c>(buffer: Val<'c>) -> Option<Attribute<'c>> {
+    MemRefType::try_from(buffer.r#type()).ok()?.memory_space()
 }

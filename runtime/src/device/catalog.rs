@@ -18,9 +18,9 @@
 //! | 12.0 | 100, 99 | 1536 | 24 | 128, 2 |
 //!
 //! All of them have 65,536 registers an SM, 255 a thread, given out to warps in units of 256 (8 a
-//! thread). They have 1,024 threads a block, 48 KB of static shared memory, 64 KB of constant memory,
-//! four schedulers, and shared memory of 32 banks of 4 bytes. 1 KB of shared memory is reserved for each block from 8.0
-//! on.
+//! thread). They have 1,024 threads a block, 48 KB of static shared memory, 64 KB of constant
+//! memory, four schedulers, and shared memory of 32 banks of 4 bytes. 1 KB of shared memory is
+//! reserved for each block from 8.0 on.
 //!
 //! Clocks of blocks, barriers, fetches, rounds, instructions and wavefronts, and the time of a
 //! launch, were measured on an H200 alone; the others have them from it, unmeasured.
