@@ -194,19 +194,19 @@ impl<'c> ThreadValues<'c> {
     /// place of another multiple of it. Nothing where it can't be.
     pub fn multiples(&self, number: &Number, of: i64) -> Option<Vec<Val<'c>>> {
         let mut left = number.clone();
-        let mut found = Vec::new();
         for _ in 0..DEPTH {
             left.terms.retain(|_, factor| factor.rem_euclid(of) != 0);
-            let Some((key, factor)) = left.terms.pop_first() else {
+            let mut terms = left.terms.iter();
+            let next = terms.find_map(|(key, factor)| {
+                Some((*key, *factor, self.congruent(self.term(*key)?, of)?))
+            });
+            let Some((key, factor, other)) = next else {
                 let step = usize::try_from(of).ok()?;
                 let all = left.at.iter().step_by(step).all(|value| value.rem_euclid(of) == 0);
-                return all.then_some(found);
+                return all.then(|| left.terms.keys().map(|key| self.term(*key)).collect())?;
             };
-            let value = self.term(key)?;
-            match self.congruent(value, of) {
-                Some(other) => left = left.plus(&other, factor)?,
-                None => found.push(value),
-            }
+            left.terms.remove(&key);
+            left = left.plus(&other, factor)?;
         }
         None
     }
