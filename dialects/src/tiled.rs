@@ -1,6 +1,7 @@
 //! Typed views of the `tiled` dialect: tile kernels, schedules, and the launches of lowered
 //! kernels.
 
+mod array_order;
 mod build;
 mod constant;
 mod halo;
@@ -11,6 +12,9 @@ mod rotate;
 mod schedule;
 mod wave;
 
+pub use array_order::{
+    argument_note, layout_note, set_argument_note, set_layout_note, set_transposed, transposed_of,
+};
 pub use build::{
     apply, apply_in_part, copy, kernel_of, load, repeat, set_interior, set_kernel, set_steps,
     set_tile, store,

@@ -2,6 +2,7 @@
 
 use crate::affine::lower_affine_nest::LowerAffineNest;
 use crate::affine::tile_affine_nest::TileAffineNest;
+use crate::affine::transpose_arrays::TransposeArrays;
 use crate::gpu::bank_pad::BankPad;
 use crate::gpu::coalesce_relayout::CoalesceRelayout;
 use crate::gpu::eliminate_barriers::EliminateBarriers;
@@ -42,6 +43,8 @@ pub struct Config {
     pub no_fuse: bool,
     /// Whether functions of affine loops get no tiles with copies in shared memory.
     pub no_nest_tiles: bool,
+    /// Whether arrays of functions of affine loops keep their order of dimensions.
+    pub no_nest_transposes: bool,
     /// The tile of functions of affine loops; the compiler's own where none is named.
     pub nest_tile: Option<NestTile>,
     /// Whether functions of affine loops copy single elements to shared memory.
@@ -88,10 +91,11 @@ impl RecordLayout {
 impl Config {
     /// An option that is set and for functions of affine loops alone.
     pub fn of_nests(&self) -> Option<&'static str> {
-        let Self { no_nest_tiles, no_vector_copies, .. } = *self;
+        let Self { no_nest_tiles, no_nest_transposes, no_vector_copies, .. } = *self;
         let Self { unroll_by_registers, no_place_constants, .. } = *self;
         let options = [
             (no_nest_tiles, "no-nest-tiles"),
+            (no_nest_transposes, "no-nest-transposes"),
             (no_vector_copies, "no-vector-copies"),
             (unroll_by_registers, "unroll-by-registers"),
             (no_place_constants, "no-place-constants"),
@@ -185,13 +189,23 @@ pub fn host_llvm() -> Vec<Step> {
     ]
 }
 
+/// From a function of affine loops to one whose arrays have the order of dimensions that its kernels
+/// use.
+pub fn nest_arrays(config: &Config) -> Vec<Step> {
+    match config.no_nest_transposes {
+        true => Vec::new(),
+        false => vec![Step::ours(TransposeArrays::default())],
+    }
+}
+
 /// From a function of affine loops to the gpu level.
 ///
-/// `bank-pad` follows the lanes' addresses, which are simplified by then. `vectorize-copies` keeps
-/// the rows that it made, and takes barriers for a proof that `eliminate-barriers` may leave out.
+/// Tiles come behind the order of arrays, because they share what is not coalesced then. `bank-pad`
+/// follows the lanes' addresses, which are simplified by then. `vectorize-copies` keeps the rows
+/// that it made, and takes barriers for a proof that `eliminate-barriers` may leave out.
 /// `place-constants` comes last: it follows the lanes' addresses too.
 pub fn nest_gpu(config: &Config) -> Vec<Step> {
-    let mut steps = Vec::new();
+    let mut steps = nest_arrays(config);
     if !config.no_nest_tiles {
         let tile = config.nest_tile.as_ref().map(TileAffineNest::from).unwrap_or_default();
         steps.push(Step::ours(TileAffineNest { constants: !config.no_place_constants, ..tile }));

@@ -131,6 +131,33 @@ def rpes(f, s):
         f["V"][i, j] = terms.sum()
 
 
+def sweep(before, after, r):
+    """Solves (1 + 2 r) x - r (left + right) for the rows but the first and last, between ones."""
+    n, one = len(before), np.float32(1)
+    rows = slice(1, n - 1)
+    p, q = np.zeros_like(before), np.ones_like(before)
+    sums = r * (before[:-2] + before[2:]) + (one - 2 * r) * before[1:-1]
+    for j in range(1, n - 1):
+        scale = one + 2 * r - r * p[rows, j - 1]
+        p[rows, j] = r / scale
+        q[rows, j] = (sums[:, j] + r * q[rows, j - 1]) / scale
+    after[rows, 0] = after[rows, n - 1] = one
+    for j in range(n - 2, 0, -1):
+        after[rows, j] = p[rows, j] * after[rows, j + 1] + q[rows, j]
+
+
+def adi(f, s):
+    u, r = f["u"], np.float32(s["r"])
+    v = np.zeros_like(u)
+    for _ in range(s["T"]):
+        sweep(u.T, v.T, r)
+        sweep(v, u, r)
+
+
+def prefix(f, s):
+    f["A"][:] = np.cumsum(f["A"], axis=1)
+
+
 POINTS = {axis: "N" for axis in "xyz"} | {"k" + axis: "K" for axis in "xyz"}
 KEYS = {"first": 1234567, "middle": -87654321, "last": 171, "plain0": 1953002868, "plain1": -1}
 # For each program: its reference, its arrays with their extents, outputs first, the number of
@@ -146,6 +173,8 @@ NESTS = {
     "jacobi2d": (jacobi2d, {"A": "N M", "B": "N M"}, 2, {}),
     "fdtd2d": (fdtd2d, {"ex": "N M", "ey": "N M", "hz": "N M", "drive": "T"}, 3, {}),
     "lu": (lu, {"A": "N N"}, 1, {}),
+    "adi": (adi, {"u": "N N"}, 1, {"r": 0.3}),
+    "prefix": (prefix, {"A": "N M"}, 1, {}),
     "cp": (cp, {"V": "N M", "x": "K", "y": "K", "z2": "K", "q": "K"}, 1, {"spacing": 0.1}),
     "mri-q": (mri_q, {"Qr": "N", "Qi": "N", "phi": "K", **POINTS}, 2, {}),
     "mri-fhd": (mri_fhd, {"Fr": "N", "Fi": "N", "dr": "K", "di": "K", **POINTS}, 2, {}),
@@ -155,9 +184,10 @@ NESTS = {
     "sad": (sad, {"S": "N M D", "A": "4*N 4*M", "B": "4*N 4*M+D"}, 1, {}),
 }
 # Sizes that are arguments, and of no extents or of extents without a name.
-ARGUMENTS = {"conv2d": "NM", "jacobi2d": "T", "rc5": "N", "sad": "NMD"}
+ARGUMENTS = {"adi": "T", "conv2d": "NM", "jacobi2d": "T", "rc5": "N", "sad": "NMD"}
 TYPES = {"mm": np.float64, "lu": np.float64, "rc5": np.int32, "sad": np.int32}
-# Options of further runs on the simulator: without tiles, and with tiles that divide nothing.
+# Options of further runs on the simulator: without tiles, with arrays in the order of the text and
+# in another one, and with tiles that divide nothing.
 LOWERING = ("lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),bank-pad,"
             "vectorize-copies,unroll-by-registers")
 TILES = [f"{threads} {cells} time=3" for threads, cells in [
@@ -167,6 +197,9 @@ TILES = [f"{threads} {cells} time=3" for threads, cells in [
 VARIANTS = {
     "": [],
     " untiled": ["--no-nest-tiles"],
+    " untransposed": ["--no-nest-transposes"],
+    " transposed": ["--passes", "builtin.module(transpose-arrays{always=on},"
+                                f"tile-affine-nest,{LOWERING})"],
     **{f" {tile}": ["--passes", f"builtin.module(tile-affine-nest{{{tile}}},{LOWERING})"]
        for tile in TILES},
 }

@@ -42,6 +42,7 @@ const TILED: &[&str] = &[
     "tiled.index_width",
     "tiled.interior",
     "tiled.lacking_registers",
+    "tiled.layout_note",
     "tiled.name",
     "tiled.nest_constants",
     "tiled.nest_tile",
@@ -58,6 +59,7 @@ const TILED: &[&str] = &[
     "tiled.strategy",
     "tiled.sync",
     "tiled.tile",
+    "tiled.transposed",
     "tiled.turns",
     "tiled.unroll",
 ];

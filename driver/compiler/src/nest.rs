@@ -87,7 +87,8 @@ pub(crate) fn interpret(
     let function = function.ok_or_else(|| Failure::internal("a function that is gone"))?;
     let declared = Declared::read(function).map_err(in_source)?;
     let mut arguments = Vec::new();
-    for argument in &declared.arguments {
+    let given = || declared.arguments.iter().filter(|argument| !argument.own);
+    for argument in given() {
         let name = &argument.name;
         let value = match &argument.kind {
             Kind::Size(_) => bound.sizes.get(name).map(|size| Argument::Size(*size)),
@@ -101,7 +102,7 @@ pub(crate) fn interpret(
         true => Failure::cancelled(error),
         false => in_source(error),
     })?;
-    for (argument, value) in declared.arguments.iter().zip(arguments) {
+    for (argument, value) in given().zip(arguments) {
         if let Argument::Array(array) = value {
             arrays.insert(argument.name.clone(), array);
         }

@@ -292,6 +292,18 @@ impl<'c, 's> Compilation<'c, 's> {
             .map_err(|error| Failure::in_source(&error, self.source))
     }
 
+    /// On to a function of affine loops whose arrays have the order of dimensions that its kernels
+    /// use. Another module stays as it is.
+    ///
+    /// # Errors
+    /// What is wrong with the function.
+    pub(crate) fn order_arrays(&mut self) -> Result<(), Failure> {
+        match self.nest {
+            true => self.run(&pipeline::nest_arrays(&self.options.config)),
+            false => Ok(()),
+        }
+    }
+
     /// From the tiled level to the gpu level.
     ///
     /// # Errors

@@ -83,7 +83,9 @@ impl Session {
         }
         let in_source = |error: Error| Failure::in_source(&error, source);
         let context = stages::context(source)?;
-        let module = self.begin(&context, source, control.reborrow())?.module;
+        let mut compilation = self.begin(&context, source, control.reborrow())?;
+        compilation.order_arrays()?;
+        let module = compilation.module;
         let device = Target::of(&module).map_err(in_source)?.device;
         if !device.has_ptx() {
             return Err(Failure::user(format!(

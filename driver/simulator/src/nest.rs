@@ -2,16 +2,18 @@
 //! in the order of its text, one operation after the other.
 //!
 //! Each operation rounds to its own type, by the same functions as the simulator's. Loops of
-//! `affine.parallel` run in order. Every access is checked against the shape of its array.
+//! `affine.parallel` run in order. Every access is checked against the shape of its array. An array
+//! that the function allocates starts with zeros.
 //!
-//! Declines, with a place: operations other than `affine`, `arith`, `math` and `memref.dim`,
-//! `affine.if`, reductions of `affine.parallel`, and vectors.
+//! Declines, with a place: operations other than `affine`, `arith`, `math`, allocations and
+//! `memref.dim`, `affine.if`, reductions of `affine.parallel`, and vectors.
 
 use crate::argument::number_bits;
 use crate::translate::{binary_op, cast_op, element, number_kind, outcomes, unary_op};
 use crate::value::{self, Binary, Cast, Kind, Predicate, Unary};
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineExpr, AffineMap, Type, ValueLike};
+use melior::ir::r#type::{DimSize, MemRefType};
+use melior::ir::{AffineExpr, AffineMap, ShapedTypeLike, Type, ValueLike};
 use std::collections::BTreeMap;
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
@@ -55,7 +57,7 @@ pub fn run_until(
         return Err(refuse(function, &what));
     }
     let (numbers, arrays) = (BTreeMap::new(), BTreeMap::new());
-    let mut machine = Machine { numbers, arrays, arguments, cancelled };
+    let mut machine = Machine { numbers, arrays, arguments, own: Vec::new(), cancelled };
     for (place, parameter) in parameters.into_iter().enumerate() {
         let key = mlir::key(parameter);
         match machine.arguments.get(place) {
@@ -68,7 +70,7 @@ pub fn run_until(
                 machine.numbers.insert(key, (kind, bits));
             }
             Some(Argument::Array(array)) if fits(array, parameter.r#type()) => {
-                machine.arrays.insert(key, place);
+                machine.arrays.insert(key, Place::Argument(place));
             }
             _ => {
                 let what = format!("argument {place} is no {}", parameter.r#type());
@@ -113,11 +115,20 @@ fn fits(array: &Array, ty: Type) -> bool {
         })
 }
 
+/// Where the array of a memref is.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Among the arguments.
+    Argument(usize),
+    /// Among those that the function allocated.
+    Own(usize),
+}
+
 struct Machine<'a> {
     numbers: BTreeMap<usize, (Kind, u64)>,
-    /// The places of memrefs among the arguments.
-    arrays: BTreeMap<usize, usize>,
+    arrays: BTreeMap<usize, Place>,
     arguments: &'a mut [Argument],
+    own: Vec<Array>,
     cancelled: &'a dyn Fn() -> bool,
 }
 
@@ -154,6 +165,8 @@ impl Machine<'_> {
                 "affine.parallel" => self.parallel(op)?,
                 "affine.load" | "affine.store" => self.access(op)?,
                 "memref.dim" => self.dim(op)?,
+                "memref.alloc" | "memref.alloca" => self.allocate(op)?,
+                "memref.dealloc" => {}
                 _ => {
                     let value = self.compute(op)?;
                     self.define(op, value)?;
@@ -238,11 +251,35 @@ impl Machine<'_> {
     }
 
     fn array(&mut self, op: Op, value: Val) -> Result<&mut Array, Error> {
-        let place = self.arrays.get(&mlir::key(value)).copied();
-        match place.and_then(|place| self.arguments.get_mut(place)) {
-            Some(Argument::Array(array)) => Ok(array),
-            _ => Err(refuse(op, "its memref is no argument of the function")),
-        }
+        let found = match self.arrays.get(&mlir::key(value)) {
+            Some(Place::Argument(place)) => match self.arguments.get_mut(*place) {
+                Some(Argument::Array(array)) => Some(array),
+                _ => None,
+            },
+            Some(Place::Own(place)) => self.own.get_mut(*place),
+            None => None,
+        };
+        found.ok_or_else(|| refuse(op, "its memref is no array of the function"))
+    }
+
+    /// A new array of zeros.
+    fn allocate(&mut self, op: Op) -> Result<(), Error> {
+        let Some(result) = mlir::results(op).first().copied() else { return Ok(()) };
+        let none = || refuse(op, "its type is no array of numbers");
+        let ty = MemRefType::try_from(result.r#type()).map_err(|_| none())?;
+        let element = Element::from_name(&ty.element().to_string()).ok_or_else(none)?;
+        let mut sizes = self.numbers(op)?.into_iter();
+        let extent = |at: usize| match ty.dim_size(at).ok()? {
+            DimSize::Static(cells) => usize::try_from(cells).ok(),
+            DimSize::Dynamic => usize::try_from(sizes.next()?.1 as i64).ok(),
+        };
+        let shape = (0..ty.rank()).map(extent).collect::<Option<Vec<_>>>();
+        let shape = shape.ok_or_else(|| refuse(op, "an extent is negative"))?;
+        let array = Array::zeros(element, &shape);
+        let array = array.map_err(|error| refuse(op, &error.to_string()))?;
+        self.arrays.insert(mlir::key(result), Place::Own(self.own.len()));
+        self.own.push(array);
+        Ok(())
     }
 
     fn access(&mut self, op: Op) -> Result<(), Error> {

@@ -67,7 +67,7 @@ fn extents(declared: &Declared) -> impl Iterator<Item = usize> {
     });
     let params = arrays.flatten().filter_map(|extent| match extent {
         Extent::Param(place) => Some(*place),
-        Extent::Static(_) => None,
+        Extent::Static(_) | Extent::Form(_) => None,
     });
     params.collect::<BTreeSet<_>>().into_iter()
 }
@@ -124,11 +124,12 @@ impl Form<'_> {
         let Some((name, extents)) = array else {
             return Err(Error::new(
                 place,
-                "the memref is no argument of the function; make it one",
+                "the memref is neither an argument of the function nor allocated outside of all \
+                 loops; make it one of these",
             ));
         };
         let limits = || {
-            let cells = self.declared.cells(*extents.get(dimension)?);
+            let cells = self.declared.cells(extents.get(dimension)?);
             let cells = self.without_counters(cells);
             let index = self.of(index)?;
             let minus_one = self.without_counters(self.declared.number(-1));

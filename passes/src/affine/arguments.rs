@@ -1,14 +1,19 @@
 //! The arguments of a function of affine loops as a run knows them: `index` is a size, a number is
-//! a scalar, a memref is an array.
+//! a scalar, a memref is an array. A `memref.alloc` or `memref.alloca` outside of all loops is an
+//! array of the function's own.
 //!
 //! An argument's name is its `stencil.name`, else `arg0`, `arg1`, ... A dynamic extent is a size:
 //! that of its name in `stencil.extents`, else one of its own, such as `A_0`. Sizes of one name are
 //! one size, so that the shapes of files are compared with each other and with `index` arguments.
+//! An array of the function's own has the name `temp0`, `temp1`, ..., or one after the array that
+//! it is the transpose of. Its extents are affine in the sizes.
 //!
 //! Declines, with a place: arrays of no dimensions or more than three, of a layout or a memory of
-//! their own, and of other elements than the language has; a result of the function.
+//! their own, and of other elements than the language has; extents that are not affine in the
+//! sizes; a result of the function.
 
 use super::access_checks::FARTHEST;
+use super::nest::linear_expression;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{DimSize, MemRefType, TypeLike};
 use melior::ir::{ShapedTypeLike, Type, ValueLike};
@@ -17,6 +22,7 @@ use stencil_dialects::attribute;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, NestArgument};
+use stencil_dialects::tiled::{argument_note, layout_note, transposed_of};
 
 /// The declarations that a function's arguments make.
 #[derive(Clone, Debug)]
@@ -25,11 +31,11 @@ pub struct Declared<'c> {
     pub name: &'c str,
     /// Names of the sizes: first those of `index` arguments, then those of extents.
     pub params: Vec<String>,
-    /// The arguments in order.
+    /// The arguments in order, then the arrays of the function's own.
     pub arguments: Vec<Argument<'c>>,
 }
 
-/// An argument.
+/// An argument, or an array of the function's own.
 #[derive(Clone, Debug)]
 pub struct Argument<'c> {
     /// Its name.
@@ -38,6 +44,10 @@ pub struct Argument<'c> {
     pub value: Val<'c>,
     /// Its kind.
     pub kind: Kind<'c>,
+    /// Whether the function allocates it.
+    pub own: bool,
+    /// Why its dimensions have their order, if a pass noted it.
+    pub note: Option<&'c str>,
 }
 
 /// What an argument is.
@@ -57,16 +67,21 @@ pub enum Kind<'c> {
 }
 
 /// Cells along a dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// So many.
     Static(i64),
     /// A size, by its place among the params.
     Param(usize),
+    /// A form of the params.
+    Form(Linear),
 }
 
 /// Types of numbers in arrays and scalars.
 const ELEMENTS: [&str; 8] = ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64"];
+
+/// The end of the name of a transposed array.
+const TRANSPOSED: &str = "_transposed";
 
 /// Dimensions of an array at most.
 const MOST_RANK: usize = 3;
@@ -109,7 +124,12 @@ impl<'c> Declared<'c> {
                 ));
             }
             let kind = declared.kind(function, (name, *value), named)?;
-            declared.arguments.push(Argument { name: name.clone(), value: *value, kind });
+            let name = name.clone();
+            let note = argument_note(function, place)?;
+            declared.arguments.push(Argument { name, value: *value, kind, own: false, note });
+        }
+        for op in mlir::operations(entry).into_iter().filter(|op| allocates(*op)) {
+            declared.arguments.push(declared.allocated(function, op)?);
         }
         declared.check_names(function)?;
         match mlir::attribute(function, "function_type").map(|ty| ty.to_string()) {
@@ -127,7 +147,6 @@ impl<'c> Declared<'c> {
         named: &NestArgument,
     ) -> Result<Kind<'c>, Error> {
         let ty = value.r#type();
-        let is_element = |ty: Type| ELEMENTS.contains(&ty.to_string().as_str());
         if ty.is_index() {
             let place = self.params.iter().position(|param| param == name);
             let missing = || Error::internal(format!("the size {name} has no place"));
@@ -140,31 +159,7 @@ impl<'c> Declared<'c> {
                 false => Err(unknown(function, name, ty)),
             };
         };
-        let element = array.element();
-        let dims: Option<Vec<DimSize>> =
-            (0..array.rank()).map(|at| array.dim_size(at).ok()).collect();
-        let dims = dims.unwrap_or_default();
-        let number = |dim: &DimSize| match dim {
-            DimSize::Static(cells) => i64::try_from(*cells).unwrap_or(i64::MAX),
-            DimSize::Dynamic => i64::MIN,
-        };
-        let plain =
-            MemRefType::new(element, &dims.iter().map(number).collect::<Vec<_>>(), None, None);
-        if Type::from(plain) != ty || !is_element(element) {
-            return Err(unknown(function, name, ty));
-        }
-        if dims.is_empty() || dims.len() > MOST_RANK {
-            let message = format!(
-                "the array `{name}` has {} dimensions, and an array has 1 to {MOST_RANK}; join \
-                 some of them",
-                dims.len()
-            );
-            return Err(decline(function, &message));
-        }
-        if let Some(cells) = dims.iter().map(number).find(|cells| *cells > FARTHEST) {
-            let what = format!("the array `{name}` has an extent of {cells}");
-            return Err(refuse(function, &format!("{what}, and an extent is at most 2^48")));
-        }
+        let (element, dims) = plain_array(function, name, array)?;
         let dynamic = dims.iter().filter(|dim| **dim == DimSize::Dynamic).count();
         if named.extents.as_ref().is_some_and(|names| names.len() != dynamic) {
             return Err(refuse(
@@ -177,7 +172,7 @@ impl<'c> Declared<'c> {
         }
         let mut names = named.extents.iter().flatten();
         let extent = |(at, dim): (usize, &DimSize)| match dim {
-            DimSize::Static(_) => Extent::Static(number(dim)),
+            DimSize::Static(_) => Extent::Static(cells(dim)),
             DimSize::Dynamic => {
                 let name =
                     names.next().map_or_else(|| format!("{name}_{at}"), |at| (*at).to_owned());
@@ -190,6 +185,73 @@ impl<'c> Declared<'c> {
         };
         let extents = dims.iter().enumerate().map(extent).collect();
         Ok(Kind::Array { element, extents })
+    }
+
+    /// The array that an operation of the function allocates.
+    fn allocated(&self, function: Op<'c>, op: Op<'c>) -> Result<Argument<'c>, Error> {
+        let value = mlir::results(op).first().copied();
+        let value = value.ok_or_else(|| Error::internal("an allocation without a result"))?;
+        let taken = |name: &String| {
+            self.arguments.iter().any(|argument| argument.name == *name)
+                || self.params.contains(name)
+        };
+        // A pass that transposes an argument changes no other name.
+        let of_argument = |own: &&Argument| {
+            let of = own.name.strip_suffix(TRANSPOSED);
+            self.arguments.iter().any(|given| !given.own && Some(given.name.as_str()) == of)
+        };
+        let own = self.arguments.iter().filter(|argument| argument.own);
+        let number = own.filter(|own| !of_argument(own)).count();
+        let first = match transposed_of(op)? {
+            Some(name) => format!("{name}{TRANSPOSED}"),
+            None => format!("temp{number}"),
+        };
+        let names = std::iter::successors(Some(first), |name| Some(format!("{name}_")));
+        let name = names.into_iter().find(|name| !taken(name)).unwrap_or_default();
+        let array = MemRefType::try_from(value.r#type());
+        let array = array.map_err(|_| Error::internal("an allocation of no array"))?;
+        let place = mlir::place(op.location());
+        let (element, dims) =
+            plain_array(function, &name, array).map_err(|error| error.at(place.clone()))?;
+        let mut sizes = mlir::operands(op).into_iter();
+        let extent = |dim: &DimSize| {
+            if let DimSize::Static(_) = dim {
+                return Ok(Extent::Static(cells(dim)));
+            }
+            let form = sizes.next().and_then(|size| self.form(function, size)).ok_or_else(|| {
+                let message = "an extent of this array is not affine in the sizes; write it as an \
+                               affine map of index arguments and extents";
+                Error::declined(Decline::Nest, message).at(place.clone())
+            })?;
+            let param = (0..self.params.len()).find(|param| self.param(*param) == form);
+            Ok(param.map_or(Extent::Form(form), Extent::Param))
+        };
+        let extents = dims.iter().map(extent).collect::<Result<_, Error>>()?;
+        let (kind, note) = (Kind::Array { element, extents }, layout_note(op)?);
+        Ok(Argument { name, value, kind, own: true, note })
+    }
+
+    /// An index value outside of all loops as a linear form of the params.
+    fn form(&self, function: Op<'c>, value: Val<'c>) -> Option<Linear> {
+        if let Some(size) = self.size(function, value) {
+            return Some(size);
+        }
+        let mut all = mlir::operations(mlir::entry(function)?).into_iter();
+        let maker = all.find(|op| mlir::results(*op).contains(&value))?;
+        match mlir::name(maker) {
+            "arith.constant" => {
+                let value = mlir::attribute(maker, "value").and_then(attribute::as_integer)?;
+                Some(self.number(value))
+            }
+            "affine.apply" => {
+                let map = mlir::attribute(maker, "map").and_then(attribute::as_map)?;
+                let inputs = mlir::operands(maker).into_iter();
+                let inputs: Option<Vec<_>> = inputs.map(|at| self.form(function, at)).collect();
+                let expression = map.result(0).ok()?;
+                linear_expression(expression, &inputs?, map.dim_count(), &self.number(0))
+            }
+            _ => None,
+        }
     }
 
     /// Sizes have names that expressions can hold, and that no array or scalar has.
@@ -247,10 +309,11 @@ impl<'c> Declared<'c> {
     }
 
     /// Cells along a dimension as a linear form of the params.
-    pub fn cells(&self, extent: Extent) -> Linear {
+    pub fn cells(&self, extent: &Extent) -> Linear {
         match extent {
-            Extent::Static(cells) => self.number(cells),
-            Extent::Param(place) => self.param(place),
+            Extent::Static(cells) => self.number(*cells),
+            Extent::Param(place) => self.param(*place),
+            Extent::Form(form) => form.clone(),
         }
     }
 
@@ -271,8 +334,53 @@ impl<'c> Declared<'c> {
         let mut constants = constants.filter(|op| mlir::results(*op).contains(&dimension));
         let dimension =
             mlir::attribute(constants.next()?, "value").and_then(attribute::as_integer)?;
-        Some(self.cells(*extents.get(usize::try_from(dimension).ok()?)?))
+        Some(self.cells(extents.get(usize::try_from(dimension).ok()?)?))
     }
+}
+
+/// Whether an operation allocates an array.
+pub fn allocates(op: Op) -> bool {
+    matches!(mlir::name(op), "memref.alloc" | "memref.alloca")
+}
+
+/// Cells along a dimension of a type; a dynamic one has the number that stands for it in MLIR.
+fn cells(dim: &DimSize) -> i64 {
+    match dim {
+        DimSize::Static(cells) => i64::try_from(*cells).unwrap_or(i64::MAX),
+        DimSize::Dynamic => i64::MIN,
+    }
+}
+
+/// The element and the dimensions of an array that a plan can hold.
+fn plain_array<'c>(
+    function: Op,
+    name: &str,
+    array: MemRefType<'c>,
+) -> Result<(Type<'c>, Vec<DimSize>), Error> {
+    let element = array.element();
+    let dims: Option<Vec<DimSize>> = (0..array.rank()).map(|at| array.dim_size(at).ok()).collect();
+    let dims = dims.unwrap_or_default();
+    let plain = MemRefType::new(element, &dims.iter().map(cells).collect::<Vec<_>>(), None, None);
+    if Type::from(plain) != Type::from(array) || !is_element(element) {
+        return Err(unknown(function, name, array.into()));
+    }
+    if dims.is_empty() || dims.len() > MOST_RANK {
+        let message = format!(
+            "the array `{name}` has {} dimensions, and an array has 1 to {MOST_RANK}; join some \
+             of them",
+            dims.len()
+        );
+        return Err(decline(function, &message));
+    }
+    if let Some(cells) = dims.iter().map(cells).find(|cells| *cells > FARTHEST) {
+        let what = format!("the array `{name}` has an extent of {cells}");
+        return Err(refuse(function, &format!("{what}, and an extent is at most 2^48")));
+    }
+    Ok((element, dims))
+}
+
+fn is_element(ty: Type) -> bool {
+    ELEMENTS.contains(&ty.to_string().as_str())
 }
 
 fn refuse(function: Op, message: &str) -> Error {

@@ -6,7 +6,8 @@
 //! its arguments, the conditions under which no access leaves its array, a `gpu.func` for each
 //! launch ([`launches`]), and a `tiled.repeat` for each outermost loop. A run of
 //! the plan has the result of the function, bit for bit. Each array has one buffer, updated in
-//! place.
+//! place; one that the function allocates outside of all loops is a temp field, which starts with
+//! zeros.
 //!
 //! ```text
 //! func.func @scale(%a: memref<?xf32> {stencil.name = "A", stencil.extents = ["N"]},
@@ -245,12 +246,19 @@ fn declare<'c>(
             Kind::Array { element, extents } => {
                 let grid = format!("cells of {}", argument.name);
                 let zeros: Vec<_> = extents.iter().map(|_| declared.number(0)).collect();
-                let last = |extent: &Extent| declared.cells(*extent).minus(&declared.number(1));
+                let last = |extent: &Extent| declared.cells(extent).minus(&declared.number(1));
                 let last: Option<Vec<_>> = extents.iter().map(last).collect();
                 let last = last.ok_or_else(|| Error::user("an extent leaves 64 bits"))?;
                 stencil::grid(builder, &grid, map(&zeros), map(&last))?;
-                let role = if stored.contains(&argument.value) { Role::State } else { Role::Const };
-                stencil::field(builder, &argument.name, &grid, *element, role, None)?;
+                let role = match stored.contains(&argument.value) {
+                    _ if argument.own => Role::Temp,
+                    true => Role::State,
+                    false => Role::Const,
+                };
+                let field = stencil::field(builder, &argument.name, &grid, *element, role, None)?;
+                if let Some(note) = argument.note {
+                    stencil::set_layout_note(builder, field, note);
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod access_checks;
 pub mod arguments;
+pub mod array_traffic;
 pub mod bound_checks;
 mod constant_arrays;
 pub mod dependences;
@@ -19,5 +20,7 @@ mod tiled_cells;
 mod tiled_copy;
 mod tiled_kernel;
 mod tiled_loop;
+pub mod transpose_arrays;
+mod transposed_array;
 
 pub use nest_frame::STRATEGY;

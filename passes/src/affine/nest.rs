@@ -10,6 +10,7 @@
 //! `FARTHEST`, and operations with effects other than affine loads and stores.
 
 use super::access_checks::FARTHEST;
+use super::arguments::allocates;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{MemRefType, TypeLike};
 use melior::ir::{AffineExpr, AffineMap, ValueLike};
@@ -147,7 +148,7 @@ struct Reader<'c> {
 const DEEPEST: usize = 6;
 
 /// Statements of a function at most: each pair of accesses is tested for dependences.
-const MOST_STATEMENTS: usize = 64;
+pub const MOST_STATEMENTS: usize = 64;
 
 fn refuse(op: Op, what: &str) -> Error {
     let message = format!("{}: {what}", mlir::name(op));
@@ -249,7 +250,18 @@ impl<'c> Reader<'c> {
                         self.form(op, form.clone());
                     }
                 }
-                "memref.dim" | "affine.min" | "affine.max" => {}
+                "memref.dim" | "affine.min" | "affine.max" | "memref.dealloc" => {}
+                _ if allocates(op) && around.is_empty() => {
+                    for array in mlir::results(op) {
+                        self.array(array);
+                    }
+                }
+                _ if allocates(op) => {
+                    return Err(refuse(
+                        op,
+                        "move the array out of all loops, or make it an argument",
+                    ));
+                }
                 "arith.constant" if mlir::results(op).iter().any(|at| at.r#type().is_index()) => {
                     let constant = attribute::read(op, "value", attribute::as_integer)?;
                     self.form(op, Linear { constant, ..self.unit(usize::MAX) });
@@ -370,31 +382,37 @@ impl<'c> Reader<'c> {
         let inputs = operands.iter().take(map.input_count());
         let inputs = inputs.map(|value| self.value(op, *value)).collect::<Result<Vec<_>, _>>()?;
         let none = || refuse(op, "an index is not linear");
+        let zero = self.unit(usize::MAX);
         let result = |place| {
             let expression = map.result(place).map_err(|_| none())?;
-            self.expression(expression, &inputs, map.dim_count()).ok_or_else(none)
+            linear_expression(expression, &inputs, map.dim_count(), &zero).ok_or_else(none)
         };
         (0..map.result_count()).map(result).collect()
     }
+}
 
-    fn expression(&self, of: AffineExpr, inputs: &[Linear], dims: usize) -> Option<Linear> {
-        let zero = self.unit(usize::MAX);
-        if of.is_constant() {
-            return Some(Linear { constant: of.constant_value(), ..zero });
-        }
-        if of.is_dim() {
-            return inputs.get(of.dim_position()).cloned();
-        }
-        if of.is_symbol() {
-            return inputs.get(dims + of.symbol_position()).cloned();
-        }
-        let left = self.expression(of.lhs(), inputs, dims)?;
-        let right = self.expression(of.rhs(), inputs, dims)?;
-        match () {
-            () if of.is_add() => left.plus(&right),
-            () if of.is_mul() && right.is_constant() => left.times(right.constant),
-            () if of.is_mul() && left.is_constant() => right.times(left.constant),
-            () => None,
-        }
+/// The linear form of an affine expression of some values; `zero` is the form 0.
+pub fn linear_expression(
+    of: AffineExpr,
+    inputs: &[Linear],
+    dims: usize,
+    zero: &Linear,
+) -> Option<Linear> {
+    if of.is_constant() {
+        return Some(Linear { constant: of.constant_value(), ..zero.clone() });
+    }
+    if of.is_dim() {
+        return inputs.get(of.dim_position()).cloned();
+    }
+    if of.is_symbol() {
+        return inputs.get(dims + of.symbol_position()).cloned();
+    }
+    let left = linear_expression(of.lhs(), inputs, dims, zero)?;
+    let right = linear_expression(of.rhs(), inputs, dims, zero)?;
+    match () {
+        () if of.is_add() => left.plus(&right),
+        () if of.is_mul() && right.is_constant() => left.times(right.constant),
+        () if of.is_mul() && left.is_constant() => right.times(left.constant),
+        () => None,
     }
 }

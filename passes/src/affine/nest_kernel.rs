@@ -190,7 +190,9 @@ impl<'c> Code<'c, '_> {
                 let stored = stored.ok_or_else(|| Error::internal("a store of nothing"))?;
                 builder.store(self.value(stored)?, array, &indices)?;
             }
-            // A size is an argument of the kernel.
+            // Buffers last as long as the run.
+            "memref.dealloc" => {}
+            // A size and a buffer are arguments of the kernel.
             _ if !results.is_empty() && results.iter().all(known) => {}
             _ => mlir::copy_to(op, builder.block, &mut self.values),
         }

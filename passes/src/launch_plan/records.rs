@@ -80,12 +80,20 @@ impl Number<'_, '_> {
     }
 }
 
-/// How the declared fields of structs and vecs lie in memory, where a note says so.
+/// How the declared fields of structs and vecs lie in memory, where a note says so, and the arrays
+/// of affine loops that have a note.
 pub fn settings(program: &Program) -> Result<Vec<RecordSettings>, Error> {
     let mut all = Vec::new();
     for field in &program.fields {
-        let Some(member) = field.member.filter(|member| member.offset == 0) else { continue };
         let note = layout_note(field)?;
+        if let (None, Some(note)) = (field.member, note) {
+            all.push(RecordSettings {
+                field: field.name.to_owned(),
+                layout: "row-major".to_owned(),
+                note: note.to_owned(),
+            });
+        }
+        let Some(member) = field.member.filter(|member| member.offset == 0) else { continue };
         if field.layout.is_none() && note.is_none() {
             continue;
         }

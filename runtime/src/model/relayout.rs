@@ -13,7 +13,7 @@
 //!   that has the result there.
 
 /// Bytes of a sector.
-const SECTOR: i64 = 32;
+pub const SECTOR: i64 = 32;
 
 /// The numbers of a cell that a launch reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

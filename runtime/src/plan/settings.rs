@@ -25,12 +25,13 @@ pub struct Settings {
     /// The key by which a measured schedule is remembered (`crate::tune`); only of candidates.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
-    /// How declared fields of structs and vecs lie in memory, where that was asked for.
+    /// How declared fields of structs and vecs lie in memory, where that was asked for, and arrays
+    /// of affine loops whose order of dimensions was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<RecordSettings>,
 }
 
-/// How a declared field of structs or vecs lies in memory.
+/// How a declared field of structs or vecs, or an array of affine loops, lies in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -38,7 +39,8 @@ pub struct RecordSettings {
     /// The declared field.
     pub field: String,
     /// `aos`: kernels use an array of structs; `relaid`: kernels at both ends of a run move it to
-    /// fields of its own for each number and back; `soa`: it is no array of structs.
+    /// fields of its own for each number and back; `soa`: it is no array of structs; `row-major`: it
+    /// is an array of affine loops.
     pub layout: String,
     /// Why.
     pub note: String,

@@ -153,7 +153,8 @@ fn interpreted(
     let declared = Declared::read(function).map_err(|error| stop(error.to_string()))?;
     let sizes: BTreeMap<_, _> = nest.sizes.iter().cloned().collect();
     let mut arguments: Vec<Argument> = Vec::new();
-    for argument in &declared.arguments {
+    let given = || declared.arguments.iter().filter(|argument| !argument.own);
+    for argument in given() {
         arguments.push(match argument.kind {
             Kind::Size(_) => Argument::Size(sizes[&argument.name]),
             Kind::Scalar(_) => Argument::Scalar(Number::F32(SCALAR)),
@@ -161,7 +162,7 @@ fn interpreted(
         });
     }
     Ok(nest::run(function, &mut arguments).map_err(|error| error.to_string()).map(|()| {
-        let names = declared.arguments.iter().map(|argument| argument.name.clone());
+        let names = given().map(|argument| argument.name.clone());
         let array = |(name, value)| match value {
             Argument::Array(array) => Some((name, array)),
             _ => None,

@@ -1,17 +1,16 @@
-//! Tiles of affine loops on the simulator: the reference's bits with fewer accesses to global
-//! memory, no bank conflict, and no barrier too many.
+//! Tiles and transposed arrays of affine loops on the simulator: the same bits with fewer accesses
+//! to global memory, no bank conflict, and no barrier too many.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use stencil_compiler::stages::{self, Compilation};
-use stencil_compiler::{Control, Options, Source};
+use stencil_compiler::{Config, Control, Options, Source};
 use stencil_dialects::mlir;
-use stencil_passes::pipeline::Config;
 use stencil_runtime::array::{Array, Element};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute;
 use stencil_runtime::number::{Number, Numeral};
-use stencil_simulator::{Counts, Settings, Simulator};
+use stencil_simulator::{Counts, Settings, Simulator, Traffic};
 
 /// Arrays with their shapes, outputs first, and run-time scalars.
 pub struct Case {
@@ -42,6 +41,14 @@ const CONV: Case = Case {
 
 /// The outputs' bytes, and the counters.
 pub type Ran = Result<(Vec<Vec<u8>>, Counts), String>;
+
+/// Three steps, whose sweeps store rows and columns.
+const ADI: Case = Case {
+    program: "adi",
+    arrays: &[("u", &[96, 96])],
+    scalars: &[("r", 0.3)],
+    sizes: &[("T", 3)],
+};
 
 /// Runs the kernels of a case, whose text may be changed.
 fn run(case: &Case, tiles: bool, change: impl FnOnce(String) -> String) -> Ran {
@@ -102,6 +109,27 @@ fn tiles_load_less_from_global_memory() {
         assert_eq!(tiled, plain, "{}", case.program);
         assert!(before >= least, "{}: {before} sectors and {least}", case.program);
         assert!(after.barriers > 0, "{}", case.program);
+    }
+}
+
+#[test]
+fn transposed_arrays_use_their_sectors() {
+    for tiles in [true, false] {
+        let ran = |transposes: bool| {
+            let set = |config: &mut Config| {
+                config.no_nest_tiles = !tiles;
+                config.no_nest_transposes = !transposes;
+            };
+            run_with(&ADI, set, |text| text).unwrap()
+        };
+        let ((plain, before), (transposed, after)) = (ran(false), ran(true));
+        assert_eq!(plain, transposed);
+        let part = |of: &Traffic| of.ideal as f64 / of.moved as f64;
+        let [stored, kept] = [&before.global_write, &after.global_write].map(part);
+        assert!(stored < 0.2 && kept > 0.7, "{stored} {kept}");
+        // The transform counts, and its loads use an eighth of their sectors.
+        let moved = [&before, &after].map(|of| of.global_read.moved + of.global_write.moved);
+        assert!(moved[0] > moved[1] * if tiles { 4 } else { 2 }, "{moved:?}");
     }
 }
 

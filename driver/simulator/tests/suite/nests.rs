@@ -104,12 +104,39 @@ fn bounds_steps_and_integers() {
     assert_eq!(found.data(), &Data::I32(expected));
 }
 
+const OWN: &str = "%b = memref.alloc(%n) : memref<?xf32>\naffine.for %i = 0 to %n {
+%0 = affine.load %b[%i + 1] : memref<?xf32>\n}";
+const NEGATIVE: &str = "%m = arith.subi %n, %five : index\n%b = memref.alloc(%m) : memref<?xf32>";
+
+#[test]
+fn arrays_of_the_function_start_with_zeros() {
+    let text = "func.func @f(%a: memref<?xf32>, %n: index) {
+        %b = memref.alloca(%n) : memref<?xf32>
+        affine.for %i = 0 to %n {
+            %0 = affine.load %a[%i] : memref<?xf32>
+            %1 = affine.load %b[%i] : memref<?xf32>
+            affine.store %0, %b[%i] : memref<?xf32>
+            affine.store %1, %a[%i] : memref<?xf32>
+        }
+        affine.for %i = 1 to %n {
+            %0 = affine.load %b[%i] : memref<?xf32>
+            affine.store %0, %a[%i - 1] : memref<?xf32>
+        }
+        memref.dealloc %b : memref<?xf32>
+        return
+    }";
+    let cells = noise(&[4], 1);
+    let after = try_run(text, "f", vec![Argument::Array(cells.clone()), size(4)]).unwrap();
+    let Argument::Array(found) = &after[0] else { panic!("an array") };
+    assert_eq!(floats(found), [&floats(&cells)[1..], &[0.0]].concat());
+}
+
 #[test]
 fn faults_have_a_place_and_no_result() {
     let refused = |body: &str, shape: &[usize]| {
         let text = format!(
             "func.func @f(%a: memref<?xf32>, %n: index) {{\n%z = arith.constant 0 : \
-             i32\n{body}\nreturn\n}}"
+             i32 %five = arith.constant 5 : index\n{body}\nreturn\n}}"
         );
         let arguments = vec![Argument::Array(noise(shape, 1)), Argument::Size(4)];
         try_run(&text, "f", arguments).unwrap_err()
@@ -119,8 +146,9 @@ fn faults_have_a_place_and_no_result() {
         (load, [4].as_slice(), "nests.mlir:4:6: affine.load: the index [4] is outside"),
         (load, [4, 4].as_slice(), "argument 0 is no memref<?xf32>"),
         ("%0 = arith.divsi %z, %z : i32", [4].as_slice(), "a division by zero"),
-        ("memref.dealloc %a : memref<?xf32>", [4].as_slice(), "does not run it"),
-        ("%0 = memref.alloc() : memref<4xf32>", [4].as_slice(), "does not run it"),
+        ("memref.copy %a, %a : memref<?xf32> to memref<?xf32>", [4].as_slice(), "does not run it"),
+        (OWN, [4].as_slice(), "nests.mlir:5:6: affine.load: the index [4] is outside"),
+        (NEGATIVE, [4].as_slice(), "memref.alloc: an extent is negative"),
     ] {
         let error = refused(body, shape);
         assert!(error.contains(expected), "{error}");

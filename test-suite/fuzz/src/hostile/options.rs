@@ -68,13 +68,14 @@ const PASSES: &[&str] = &[
     "choose-schedule{",
 ];
 
-const COMMON: [(&str, Value); 21] = [
+const COMMON: [(&str, Value); 22] = [
     ("--heights", Numbers),
     ("--device", Word(&["h200", "a100", "H200", "mi300x", ""])),
     ("--no-nest-tiles", Nothing),
     ("--no-vector-copies", Nothing),
     ("--unroll-by-registers", Nothing),
     ("--no-place-constants", Nothing),
+    ("--no-nest-transposes", Nothing),
     ("-D", Pair),
     ("--arch", Word(ARCHITECTURES)),
     ("--strategy", Word(STRATEGIES)),

@@ -4,7 +4,7 @@
 //! Sizes are known here, so that each index is moved into its array. A few arrays are a cell too
 //! short: interpreter and plan must both refuse them. Some sizes are negative, and the array `L`
 //! has extents of its own, which `memref.dim` asks for. Arrays of integers are divided by those of
-//! `i32`, whose cells are never 0.
+//! `i32`, whose cells are never 0. Some arrays of `f32` are allocated by the function.
 
 mod products;
 mod values;
@@ -336,6 +336,10 @@ impl Writer<'_> {
             let ty = format!("memref<{}x{}>", extents.join("x"), buffer.element);
             body = body.replace(&format!("<{place}>"), &ty);
             let name = &buffer.name;
+            if place > 0 && buffer.element == "f32" && !buffer.exact && random.percent(15) {
+                body = own(&name.to_lowercase(), &ty, &shape, fixed) + &body;
+                continue;
+            }
             let _ = writeln!(
                 arguments,
                 "    %{}: {ty} {{stencil.name = \"{name}\"}},",
@@ -361,4 +365,16 @@ impl Writer<'_> {
         let tiles = products::tiles(random);
         Nest { text, sizes: all_sizes, arrays, data, ptx, tiles }
     }
+}
+
+/// Allocates an array of a shape.
+fn own(name: &str, ty: &str, shape: &[i64], fixed: bool) -> String {
+    let mut text = String::new();
+    let mut sizes = Vec::new();
+    for (at, cells) in shape.iter().enumerate().filter(|_| !fixed) {
+        let _ = writeln!(text, "  %{name}_{at} = arith.constant {cells} : index");
+        sizes.push(format!("%{name}_{at}"));
+    }
+    let _ = writeln!(text, "  %{name} = memref.alloc({}) : {ty}", sizes.join(", "));
+    text
 }

@@ -103,8 +103,8 @@ impl Writer<'_> {
     }
 }
 
-/// A way to tile. Shapes are small, so that functions of a few iterations have several blocks and
-/// tiles.
+/// A way to tile, behind transposes of all arrays in half of those with a shape. Shapes are small,
+/// so that functions of a few iterations have several blocks and tiles.
 pub(super) fn tiles(random: &mut Random) -> Tiles {
     match random.below(10) {
         0..=1 => return Tiles::None,
@@ -121,8 +121,10 @@ pub(super) fn tiles(random: &mut Random) -> Tiles {
     let time = random.range(1, 5);
     let blocked = random.pick(&["on", "off"]);
     let copiers = if axes < 3 { random.pick(&[1, 1, 2, 3, 8]) } else { 1 };
+    let transposes = if random.percent(50) { "transpose-arrays{always=on}," } else { "" };
     Tiles::Passes(format!(
-        "builtin.module(tile-affine-nest{{threads={threads} copiers={copiers} blocked={blocked} \
+        "builtin.module({transposes}tile-affine-nest{{threads={threads} copiers={copiers} \
+         blocked={blocked} \
          per-thread={per_thread} time={time}}},lower-affine-nest,\
          gpu.module(canonicalize{{top-down=false}},cse),bank-pad)"
     ))
