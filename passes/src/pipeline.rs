@@ -189,8 +189,8 @@ pub fn host_llvm() -> Vec<Step> {
     ]
 }
 
-/// From a function of affine loops to one whose arrays have the order of dimensions that its kernels
-/// use.
+/// From a function of affine loops to one whose arrays have the order of dimensions that its
+/// kernels use.
 pub fn nest_arrays(config: &Config) -> Vec<Step> {
     match config.no_nest_transposes {
         true => Vec::new(),

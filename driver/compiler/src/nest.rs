@@ -11,9 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use stencil_dialects::error::Error;
 use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Op};
+use stencil_dialects::tiled::Choice;
 use stencil_frontend::source::Source;
 use stencil_passes::affine::arguments::{Declared, Kind};
 use stencil_passes::affine::lower_affine_nest;
+use stencil_passes::pipeline::{Config, RecordLayout};
 use stencil_passes::target::Arithmetic;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::Bound;
@@ -43,6 +45,42 @@ pub(crate) fn permit<'c>(
         mlir::set_attribute(op, name, flags);
     }
     Ok(())
+}
+
+/// A nest has no schedule to choose.
+///
+/// # Errors
+/// A choice, with the name of the source.
+pub(crate) fn refuse_choices(config: &Config, name: &str) -> Result<(), Failure> {
+    let Config { choice, heights, no_fuse, layout, lowering, .. } = config;
+    let options = if !heights.is_empty() {
+        "several pyramid heights are"
+    } else if *choice != Choice::default() {
+        "a strategy, tile, pyramid height or cells per thread are"
+    } else if *no_fuse {
+        "the option no-fuse is"
+    } else if lowering.no_split_interior {
+        "the option no-split-interior is"
+    } else if *layout != RecordLayout::Soa {
+        "the option layout is"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::user(format!(
+        "{name}: {options} for stencil programs; leave it out for a function of affine loops"
+    )))
+}
+
+/// Refuses the options of nests for a stencil program.
+///
+/// # Errors
+/// An option, with the name of the source.
+pub(crate) fn refuse_options(config: &Config, name: &str) -> Result<(), Failure> {
+    let Some(option) = config.of_nests() else { return Ok(()) };
+    Err(Failure::user(format!(
+        "{name}: the option {option} is for functions of affine loops; leave it out for a stencil \
+         program"
+    )))
 }
 
 /// Whether a module in MLIR is a function of affine loops.

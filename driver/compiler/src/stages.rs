@@ -16,7 +16,6 @@ use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use stencil_dialects::error::Error;
-use stencil_dialects::tiled::Choice;
 use stencil_dialects::{mlir, stencil, tiled};
 use stencil_frontend::limits;
 use stencil_frontend::program::{Program, Role};
@@ -28,7 +27,7 @@ use stencil_passes::llvm::emit_object::{self, Listing, Object};
 use stencil_passes::llvm::emit_ptx::{self, Code};
 use stencil_passes::llvm::libdevice;
 use stencil_passes::pass::Step;
-use stencil_passes::pipeline::{self, Config, RecordLayout};
+use stencil_passes::pipeline::{self, Config};
 use stencil_passes::pipeline_text;
 use stencil_passes::runner::Runner;
 use stencil_passes::schedule::predict::{self, Candidate};
@@ -146,14 +145,9 @@ impl<'c, 's> Compilation<'c, 's> {
             processor::refuse_choices(&options.config, place)?;
         }
         if nest {
-            compilation.refuse_choices()?;
-        } else if let Some(option) = options.config.of_nests() {
-            return Err(Failure::user(format!(
-                "{}: the option {option} is for functions of affine loops; leave it out for a \
-                 stencil program",
-                source.name
-            )));
+            nest::refuse_choices(&options.config, place)?;
         } else {
+            nest::refuse_options(&options.config, place)?;
             compilation.run(&pipeline::stencil(&options.config))?;
         }
         Ok(compilation)
@@ -208,28 +202,6 @@ impl<'c, 's> Compilation<'c, 's> {
         let result = runner.run(self.context, &mut self.module, passes);
         self.timing.append(&mut runner.timing);
         result.map_err(|error| Failure::in_source(&error, self.source))
-    }
-
-    /// A nest has no schedule to choose.
-    fn refuse_choices(&self) -> Result<(), Failure> {
-        let Config { choice, heights, no_fuse, layout, lowering, .. } = &self.options.config;
-        let options = if !heights.is_empty() {
-            "several pyramid heights are"
-        } else if *choice != Choice::default() {
-            "a strategy, tile, pyramid height or cells per thread are"
-        } else if *no_fuse {
-            "the option no-fuse is"
-        } else if lowering.no_split_interior {
-            "the option no-split-interior is"
-        } else if *layout != RecordLayout::Soa {
-            "the option layout is"
-        } else {
-            return Ok(());
-        };
-        Err(Failure::user(format!(
-            "{}: {options} for stencil programs; leave it out for a function of affine loops",
-            self.source.name
-        )))
     }
 
     /// The architecture that the module is for, where that is a processor.

@@ -5,10 +5,10 @@
 //! elements). The bytes are those of [`stencil_runtime::model::relayout`], which pass between the
 //! level 1 caches and the rest of the memory, added up over all iterations:
 //!
-//! - Neighbouring threads access elements `c` apart along the fastest dimension: `c` elements count,
-//!   at most a sector.
-//! - A load, where the innermost loop in time that moves it goes along the fastest dimension: the same
-//!   with the `c` of this loop, because a cache keeps the sector.
+//! - Neighbouring threads access elements `c` apart along the fastest dimension: `c` elements
+//!   count, at most a sector.
+//! - A load, where the innermost loop in time that moves it goes along the fastest dimension: the
+//!   same with the `c` of this loop, because a cache keeps the sector.
 //! - Any other access whose element depends on the thread: a sector.
 //! - All threads of a warp access one element: nothing.
 //!

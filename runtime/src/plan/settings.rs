@@ -39,8 +39,8 @@ pub struct RecordSettings {
     /// The declared field.
     pub field: String,
     /// `aos`: kernels use an array of structs; `relaid`: kernels at both ends of a run move it to
-    /// fields of its own for each number and back; `soa`: it is no array of structs; `row-major`: it
-    /// is an array of affine loops.
+    /// fields of its own for each number and back; `soa`: it is no array of structs; `row-major`:
+    /// it is an array of affine loops.
     pub layout: String,
     /// Why.
     pub note: String,

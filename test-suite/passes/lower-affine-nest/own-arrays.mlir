@@ -12,9 +12,12 @@
 // CHECK: "stencil.field"() {grid = @"cells of temp1_", role = "temp", sym_name = "temp1_", type = i32}
 // CHECK: gpu.func @own_0({{.*}}tiled.binding = "read_write", tiled.name = "temp0"
 // NEGATIVE: field `temp0` would have -1 cells in dimension 0
-// INSIDE: inside.mlir:3:{{.*}}memref.alloc: move the array out of all loops, or make it an argument
-// EXTENT: extent.mlir:3:{{.*}}an extent of this array is not affine in the sizes; write it as an affine map of index arguments and extents
-// LAYOUT: layout.mlir:2:{{.*}}`temp0` is a memref<8xf32, 3>
+// INSIDE: declined [nest]: memref.alloc: move the array out of all loops, or make it an argument
+// INSIDE-NEXT: inside.mlir:3:10
+// EXTENT: an extent of this array is not affine in the sizes; write it as an affine map of index arguments and extents
+// EXTENT-NEXT: extent.mlir:3:8
+// LAYOUT: `temp0` is a memref<8xf32, 3>
+// LAYOUT-NEXT: layout.mlir:2:8
 
 //--- own.mlir
 // The name `temp1` is taken.
