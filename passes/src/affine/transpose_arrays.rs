@@ -26,7 +26,8 @@
 //!
 //! Left alone, with a note: an array that no other order serves better, or whose transform does not
 //! pay; one with a value that is loaded for several launches; one in a launch that states its tile;
-//! and an argument, if the function would have too many stores. A function that has a transposed
+//! one of the function's own, if the extent along a dimension that is no constant is asked for; and
+//! an argument, if the function would have too many stores. A function that has a transposed
 //! array is left alone, so that a second run changes nothing.
 
 use super::array_traffic::{self, Traffic};
@@ -80,7 +81,8 @@ impl Pass for TransposeArrays {
             let mut all = Vec::new();
             for traffic in array_traffic::of(function, phases) {
                 let array = Array::of(function, &traffic)?;
-                let choice = self.choice(phases, &traffic, (&array, &mut stores))?;
+                let launches = (function.op, phases);
+                let choice = self.choice(launches, &traffic, (&array, &mut stores))?;
                 array.set_note(context, function, &choice.1);
                 all.push((array, choice.0));
             }
@@ -134,7 +136,7 @@ impl TransposeArrays {
     /// The order that an array gets, if not that of the text, and why.
     fn choice(
         self,
-        phases: &[Phase],
+        launches: (Op, &[Phase]),
         traffic: &Traffic,
         (array, stores): (&Array, &mut usize),
     ) -> Result<(Option<Vec<usize>>, String), Error> {
@@ -147,7 +149,7 @@ impl TransposeArrays {
         if after >= before && !self.always {
             return stays("no other order of its dimensions moves fewer bytes");
         }
-        if let Some(obstacle) = obstacle(phases, array.memref)? {
+        if let Some(obstacle) = obstacle(launches, array)? {
             return stays(obstacle);
         }
         let nests = match (array.own, array.stored) {
@@ -180,8 +182,21 @@ impl TransposeArrays {
 }
 
 /// Why an array keeps its order, whatever it costs.
-fn obstacle(phases: &[Phase], array: Val) -> Result<Option<&'static str>, Error> {
-    let uses = |op: Op| mlir::operands(op).contains(&array);
+fn obstacle(
+    (function, phases): (Op, &[Phase]),
+    array: &Array,
+) -> Result<Option<&'static str>, Error> {
+    let uses = |op: Op| mlir::operands(op).contains(&array.memref);
+    let all = mlir::walk(function);
+    for op in all.iter().filter(|op| array.own && mlir::name(**op) == "memref.dim" && uses(**op)) {
+        let number = mlir::operands(*op).get(1).copied();
+        let constant = |op: &Op| {
+            mlir::name(*op) == "arith.constant" && mlir::results(*op).first().copied() == number
+        };
+        if !all.iter().any(constant) {
+            return Ok(Some("its extent along a dimension that is no constant is asked for"));
+        }
+    }
     for launch in phases.iter().flat_map(|phase| &phase.launches) {
         let mut before = launch.before.iter();
         if before.any(|op| mlir::name(*op) == "affine.load" && uses(*op)) {

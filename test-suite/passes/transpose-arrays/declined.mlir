@@ -110,3 +110,20 @@ func.func @tiled(%b: memref<32x64xf32>, %x: memref<32xf32>) {
   } {tiled.nest_tile = {per_thread = array<i64: 1>, threads = array<i64: 32>, time = 4 : i64}}
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @asked
+// CHECK: memref.alloc() {tiled.layout_note = "kernels use it as it is: its extent along a dimension that is no constant is asked for"}
+// CHECK: return
+func.func @asked(%d: index) {
+  %a = memref.alloc() : memref<64x32xf32>
+  %extent = memref.dim %a, %d : memref<64x32xf32>
+  affine.for %i = 0 to 64 {
+    affine.for %j = 1 to 32 {
+      %0 = affine.load %a[%i, %j - 1] : memref<64x32xf32>
+      affine.store %0, %a[%i, %j] : memref<64x32xf32>
+    }
+  }
+  return
+}
