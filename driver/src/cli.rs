@@ -233,9 +233,10 @@ pub(crate) struct CommonArgs {
     /// No arrays in constant memory, small ones that all lanes of a warp read alike too
     #[arg(long, conflicts_with = "passes")]
     pub(crate) no_place_constants: bool,
-    /// No other order of dimensions for arrays of a function of affine loops
+    /// Give arrays of a function of affine loops another order of dimensions, if that moves fewer
+    /// bytes
     #[arg(long, conflicts_with = "passes")]
-    pub(crate) no_nest_transposes: bool,
+    pub(crate) transpose_arrays: bool,
     /// Check bounds in every tile, also in tiles away from every rim
     #[arg(long)]
     pub(crate) no_split_interior: bool,
@@ -321,7 +322,7 @@ impl CommonArgs {
                 no_vector_copies: self.no_vector_copies,
                 unroll_by_registers: self.unroll_by_registers,
                 no_place_constants: self.no_place_constants,
-                no_nest_transposes: self.no_nest_transposes,
+                transpose_arrays: self.transpose_arrays,
                 nest_tile: None,
                 layout: self.layout.as_deref().and_then(RecordLayout::named).unwrap_or_default(),
                 lowering: Lowering { no_split_interior: self.no_split_interior },

@@ -43,8 +43,8 @@ pub struct Config {
     pub no_fuse: bool,
     /// Whether functions of affine loops get no tiles with copies in shared memory.
     pub no_nest_tiles: bool,
-    /// Whether arrays of functions of affine loops keep their order of dimensions.
-    pub no_nest_transposes: bool,
+    /// Whether arrays of functions of affine loops get another order of dimensions where that pays.
+    pub transpose_arrays: bool,
     /// The tile of functions of affine loops; the compiler's own where none is named.
     pub nest_tile: Option<NestTile>,
     /// Whether functions of affine loops copy single elements to shared memory.
@@ -91,11 +91,11 @@ impl RecordLayout {
 impl Config {
     /// An option that is set and for functions of affine loops alone.
     pub fn of_nests(&self) -> Option<&'static str> {
-        let Self { no_nest_tiles, no_nest_transposes, no_vector_copies, .. } = *self;
+        let Self { no_nest_tiles, transpose_arrays, no_vector_copies, .. } = *self;
         let Self { unroll_by_registers, no_place_constants, .. } = *self;
         let options = [
             (no_nest_tiles, "no-nest-tiles"),
-            (no_nest_transposes, "no-nest-transposes"),
+            (transpose_arrays, "transpose-arrays"),
             (no_vector_copies, "no-vector-copies"),
             (unroll_by_registers, "unroll-by-registers"),
             (no_place_constants, "no-place-constants"),
@@ -192,9 +192,9 @@ pub fn host_llvm() -> Vec<Step> {
 /// From a function of affine loops to one whose arrays have the order of dimensions that its
 /// kernels use.
 pub fn nest_arrays(config: &Config) -> Vec<Step> {
-    match config.no_nest_transposes {
-        true => Vec::new(),
-        false => vec![Step::ours(TransposeArrays::default())],
+    match config.transpose_arrays {
+        true => vec![Step::ours(TransposeArrays::default())],
+        false => Vec::new(),
     }
 }
 

@@ -197,7 +197,7 @@ TILES = [f"{threads} {cells} time=3" for threads, cells in [
 VARIANTS = {
     "": [],
     " untiled": ["--no-nest-tiles"],
-    " untransposed": ["--no-nest-transposes"],
+    " where it pays": ["--transpose-arrays"],
     " transposed": ["--passes", "builtin.module(transpose-arrays{always=on},"
                                 f"tile-affine-nest,{LOWERING})"],
     **{f" {tile}": ["--passes", f"builtin.module(tile-affine-nest{{{tile}}},{LOWERING})"]

@@ -89,9 +89,9 @@ impl Options {
 
     /// Whether nothing is asked of the schedule.
     pub fn leaves_schedule_open(&self) -> bool {
-        let Config { choice, heights, no_nest_tiles, no_nest_transposes, nest_tile, .. } =
+        let Config { choice, heights, no_nest_tiles, transpose_arrays, nest_tile, .. } =
             &self.config;
-        let no_tile = nest_tile.is_none() && !no_nest_tiles && !no_nest_transposes;
+        let no_tile = nest_tile.is_none() && !no_nest_tiles && !transpose_arrays;
         *choice == Choice::default() && heights.is_empty() && no_tile && self.passes.is_none()
     }
 }

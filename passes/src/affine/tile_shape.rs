@@ -4,7 +4,8 @@
 //!
 //! A thread has several cells, 8 x 8 at most, where an element of each copy can serve several and
 //! loads outweigh arithmetic. Blocks then have 16 x 16 threads, otherwise 8 x 32, and 128 along one
-//! axis. Threads of 8 x 32 have two rows where no copy depends on the row. Where one axis is all
+//! axis. Threads of 8 x 32 have two rows where no copy depends on the row, and 4 x 2 cells where a
+//! window slides along x. Where one axis is all
 //! there is and each thread reads elements of its own, as in a product of a matrix and a vector,
 //! the threads are too few to keep memory busy: a block then has 32 that compute, and eight times
 //! as many that copy.
@@ -224,14 +225,15 @@ pub fn default<'c>(
     device: &Device,
 ) -> Result<NestTile, String> {
     let axes = launch.axis_count();
-    let mut per_thread = cells(function, tileable, axes);
+    let slides = tileable.loops.iter().any(|of| slides(function, launch, of));
+    let mut per_thread = cells(function, tileable, (axes, slides));
     let several = per_thread.iter().any(|cells| *cells > 1);
     let streams = axes == 1 && tileable.loops.iter().any(|of| streams(function, tileable, of));
     let threads: &[i64] = match (axes, several) {
         (1, _) if streams => &[32],
         (1, _) => &[128],
-        (2, false) => &[32, 8],
-        (2, true) => &[16, 16],
+        (2, true) if !slides => &[16, 16],
+        (2, _) => &[32, 8],
         (_, false) => &[32, 4, 2],
         (_, true) => &[16, 16, 1],
     };
@@ -247,8 +249,9 @@ pub fn default<'c>(
         per_thread: slowest_first(&per_thread),
         blocked: false,
         time: match (several, streams) {
-            (false, false) => 128,
-            (false, true) => 64,
+            _ if slides => 128,
+            (false, true) if !tileable.loops.iter().any(|of| in_rows(function, launch, of)) => 64,
+            (false, _) => 128,
             (true, _) => 8,
         },
     };
@@ -267,10 +270,36 @@ pub fn default<'c>(
     }
 }
 
-/// Whether a copy of a loop holds elements that one thread alone reads.
+/// Whether a copy of a loop holds elements that one thread alone reads: each dimension belongs to
+/// one loop.
 fn streams(function: &Function, tileable: &Tileable, of: &TimeLoop) -> bool {
-    let own = |copy: &Copy| tileable.space.iter().all(|at| copy.depends_on(function.nest, *at));
+    let own = |copy: &Copy| {
+        let alone = |index: &Linear| factors(function.nest, index).count() <= 1;
+        let depends = |at: &usize| copy.depends_on(function.nest, *at);
+        tileable.space.iter().all(depends) && copy.indices.iter().all(alone)
+    };
     of.copies.iter().any(own)
+}
+
+/// Whether a window slides along x in a loop, as in a convolution: neighbouring threads read what
+/// the iterations of one read.
+fn slides(function: &Function, launch: &Launch, of: &TimeLoop) -> bool {
+    let in_time = |at: usize| at == of.at || of.within.contains_key(&at);
+    let window = |index: &Linear| {
+        let mut all = factors(function.nest, index);
+        let along_x = |at: usize| launch.axes.get(&at) == Some(&0);
+        factors(function.nest, index).any(|(at, _)| along_x(at)) && all.any(|(at, _)| in_time(at))
+    };
+    of.copies.iter().flat_map(|copy| &copy.indices).any(window)
+}
+
+/// Whether neighbouring threads read neighbouring elements of a copy of their own. A tile then is
+/// copied by vectors, and more of it at once keeps memory busy.
+fn in_rows(function: &Function, launch: &Launch, of: &TimeLoop) -> bool {
+    let x = |index: &Linear| {
+        factors(function.nest, index).any(|(at, _)| launch.axes.get(&at) == Some(&0))
+    };
+    of.copies.iter().any(|copy| copy.indices.len() > 1 && copy.indices.last().is_some_and(x))
 }
 
 /// Whether each element of a loop's copies serves all rows of a block.
@@ -283,7 +312,7 @@ fn serves_rows(function: &Function, launch: &Launch, of: &TimeLoop) -> bool {
 
 /// Cells of a thread along each axis, x first: as many as registers and code allow, rather in rows
 /// than along x.
-fn cells(function: &Function, tileable: &Tileable, axes: usize) -> Vec<i64> {
+fn cells(function: &Function, tileable: &Tileable, (axes, slides): (usize, bool)) -> Vec<i64> {
     let shares = |of: &TimeLoop| {
         let loads = of.homes.values().filter(|home| matches!(home, Home::Copied(..))).count();
         let loads = i64::try_from(loads).unwrap_or(i64::MAX);
@@ -298,6 +327,8 @@ fn cells(function: &Function, tileable: &Tileable, axes: usize) -> Vec<i64> {
     };
     let several: &[&[i64]] = match axes {
         1 => &[&[4], &[2]],
+        // Lanes with groups of four along a window would meet in banks.
+        2 if slides => &[&[2, 4], &[1, 4], &[1, 2]],
         _ => &[&[8, 8], &[4, 8], &[4, 4], &[2, 4], &[2, 2]],
     };
     let padded = |along: &&[i64]| (0..axes).map(|axis| *along.get(axis).unwrap_or(&1)).collect();

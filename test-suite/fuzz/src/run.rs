@@ -65,7 +65,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             no_vector_copies: false,
             unroll_by_registers: false,
             no_place_constants: false,
-            no_nest_transposes: false,
+            transpose_arrays: false,
             nest_tile: None,
             layout: RecordLayout::Soa,
             lowering: Lowering {

@@ -1,11 +1,11 @@
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(transpose-arrays)' | FileCheck %s
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(transpose-arrays,tile-affine-nest,lower-affine-nest)' | FileCheck %s --check-prefix=LOWERED
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(tile-affine-nest,transpose-arrays,lower-affine-nest)' | FileCheck %s --check-prefix=LOWERED
-// RUN: stencilc run %s --target sim --check --size N=37 --size M=21 --in A=random:1 --in B=random:2
-// RUN: stencilc run %s --target sim --check --size N=1 --size M=1 --in A=random:1 --in B=random:2
-// RUN: stencilc %s --emit=gpu,ptx,plan -o %t && FileCheck %s --check-prefix=PLAN <%t.plan.json
-// RUN: stencilc %s --report --emit=gpu,ptx,plan -o %t 2>&1 | FileCheck %s --check-prefix=REPORT
-// RUN: stencilc %s --no-nest-transposes --emit=plan | FileCheck %s --check-prefix=OFF
+// RUN: stencilc run %s --transpose-arrays --target sim --check --size N=37 --size M=21 --in A=random:1 --in B=random:2
+// RUN: stencilc run %s --transpose-arrays --target sim --check --size N=1 --size M=1 --in A=random:1 --in B=random:2
+// RUN: stencilc %s --transpose-arrays --emit=gpu,ptx,plan -o %t && FileCheck %s --check-prefix=PLAN <%t.plan.json
+// RUN: stencilc %s --transpose-arrays --report --emit=gpu,ptx,plan -o %t 2>&1 | FileCheck %s --check-prefix=REPORT
+// RUN: stencilc %s --emit=plan | FileCheck %s --check-prefix=OFF
 // A nest as other front ends write it: a parallel loop, an aligned array of its own whose extents are sums, and a load
 // of a single cell. Rows of A and of the own array are stored by a thread each. B is read by columns in both sweeps.
 // CHECK: %[[T:.*]] = memref.alloc(%{{.*}}, %{{.*}}) {tiled.transposed = "A"} : memref<?x?xf32>

@@ -118,7 +118,7 @@ fn transposed_arrays_use_their_sectors() {
         let ran = |transposes: bool| {
             let set = |config: &mut Config| {
                 config.no_nest_tiles = !tiles;
-                config.no_nest_transposes = !transposes;
+                config.transpose_arrays = transposes;
             };
             run_with(&ADI, set, |text| text).unwrap()
         };

@@ -75,7 +75,7 @@ const COMMON: [(&str, Value); 22] = [
     ("--no-vector-copies", Nothing),
     ("--unroll-by-registers", Nothing),
     ("--no-place-constants", Nothing),
-    ("--no-nest-transposes", Nothing),
+    ("--transpose-arrays", Nothing),
     ("-D", Pair),
     ("--arch", Word(ARCHITECTURES)),
     ("--strategy", Word(STRATEGIES)),
