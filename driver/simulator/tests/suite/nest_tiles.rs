@@ -129,7 +129,7 @@ fn transposed_arrays_use_their_sectors() {
         assert!(stored < 0.2 && kept > 0.7, "{stored} {kept}");
         // The transform counts, and its loads use an eighth of their sectors.
         let moved = [&before, &after].map(|of| of.global_read.moved + of.global_write.moved);
-        assert!(moved[0] > moved[1] * if tiles { 4 } else { 2 }, "{moved:?}");
+        assert!(moved[0] * 2 > moved[1] * if tiles { 8 } else { 3 }, "{moved:?}");
     }
 }
 
