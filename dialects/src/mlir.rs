@@ -17,7 +17,7 @@ pub use structure::{
     move_all_before, operands, operations, results,
 };
 pub use text::MAX_NESTING;
-pub use types::static_cells;
+pub use types::{bit_width, number_keyword, static_cells, vector_cells};
 pub use upstream::{run_upstream, verify};
 
 use crate::error::Error;
@@ -306,60 +306,6 @@ pub fn attribute_map<'c>(attribute: Attribute<'c>) -> Option<AffineMap<'c>> {
     unsafe {
         mlir_sys::mlirAttributeIsAAffineMap(attribute.to_raw())
             .then(|| AffineMap::from_raw(mlir_sys::mlirAffineMapAttrGetValue(attribute.to_raw())))
-    }
-}
-
-/// The bits of an integer or float type; none for others.
-pub fn bit_width(ty: Type) -> Option<u32> {
-    // SAFETY: the kind is tested before the width is read.
-    unsafe {
-        let raw = ty.to_raw();
-        if mlir_sys::mlirTypeIsAInteger(raw) {
-            Some(mlir_sys::mlirIntegerTypeGetWidth(raw))
-        } else if mlir_sys::mlirTypeIsAFloat(raw) {
-            Some(mlir_sys::mlirFloatTypeGetWidth(raw))
-        } else {
-            None
-        }
-    }
-}
-
-/// The keyword of a type of numbers, such as `i32`, `bf16` or `index`; none for others.
-pub fn number_keyword(ty: Type) -> Option<&'static str> {
-    // SAFETY: the kind is tested before the width is read.
-    unsafe {
-        let raw = ty.to_raw();
-        if mlir_sys::mlirTypeIsAInteger(raw) && mlir_sys::mlirIntegerTypeIsSignless(raw) {
-            return match mlir_sys::mlirIntegerTypeGetWidth(raw) {
-                1 => Some("i1"),
-                8 => Some("i8"),
-                16 => Some("i16"),
-                32 => Some("i32"),
-                64 => Some("i64"),
-                _ => None,
-            };
-        }
-        let floats = [
-            (mlir_sys::mlirTypeIsAF32(raw), "f32"),
-            (mlir_sys::mlirTypeIsAF64(raw), "f64"),
-            (mlir_sys::mlirTypeIsAIndex(raw), "index"),
-            (mlir_sys::mlirTypeIsAF16(raw), "f16"),
-            (mlir_sys::mlirTypeIsABF16(raw), "bf16"),
-        ];
-        floats.into_iter().find(|(is, _)| *is).map(|(_, keyword)| keyword)
-    }
-}
-
-/// Cells of a vector of one dimension, `vector<4xf32>`; 1 for other types.
-pub fn vector_cells(ty: Type) -> i64 {
-    // SAFETY: the kind and the rank are tested before the extent is read.
-    unsafe {
-        let raw = ty.to_raw();
-        if mlir_sys::mlirTypeIsAVector(raw) && mlir_sys::mlirShapedTypeGetRank(raw) == 1 {
-            mlir_sys::mlirShapedTypeGetDimSize(raw, 0)
-        } else {
-            1
-        }
     }
 }
 

@@ -158,6 +158,59 @@ def prefix(f, s):
     f["A"][:] = np.cumsum(f["A"], axis=1)
 
 
+def atax(f, s):
+    f["y"][:] = f["A"].T @ (f["A"] @ f["x"])
+
+
+def bicg(f, s):
+    f["s"][:] = f["A"].T @ f["r"]
+    f["q"][:] = f["A"] @ f["p"]
+
+
+def gesummv(f, s):
+    f["y"][:] = s["alpha"] * (f["A"] @ f["x"]) + s["beta"] * (f["B"] @ f["x"])
+
+
+def gemver(f, s):
+    f["A"] += np.outer(f["u1"], f["v1"]) + np.outer(f["u2"], f["v2"])
+    f["x"] += s["beta"] * (f["A"].T @ f["y"])
+
+
+def syrk(f, s):
+    whole = s["beta"] * f["C"] + s["alpha"] * (f["A"] @ f["A"].T)
+    lower = np.tril_indices(len(whole))
+    f["C"][lower] = whole[lower]
+
+
+def trmm(f, s):
+    lower = np.tril(f["L"], -1) + np.eye(len(f["L"]))
+    f["B"][:] = s["alpha"] * (lower.T @ f["B"])
+
+
+def doitgen(f, s):
+    f["B"][:] = f["A"] @ f["C"]
+
+
+def covariance(f, s):
+    f["mean"][:] = f["A"].sum(axis=0) / s["count"]
+    differences = f["A"] - f["mean"]
+    f["V"][:] = differences.T @ differences
+
+
+def heat3d(f, s):
+    a, b = f["A"], f["B"]
+    inner, all_axes = (slice(1, -1),) * 3, range(3)
+    for _ in range(s["T"]):
+        around = [np.roll(a, by, axis)[inner] for axis in all_axes for by in (1, -1)]
+        b[inner] = a[inner] + s["c"] * sum(around)
+        a[inner] = b[inner]
+
+
+def conv1d_batch(f, s):
+    m = f["O"].shape[1]
+    f["O"][:] = sum(f["A"][:, l:l + m] * f["F"][:, l:l + 1] for l in range(5))
+
+
 POINTS = {axis: "N" for axis in "xyz"} | {"k" + axis: "K" for axis in "xyz"}
 KEYS = {"first": 1234567, "middle": -87654321, "last": 171, "plain0": 1953002868, "plain1": -1}
 # For each program: its reference, its arrays with their extents, outputs first, the number of
@@ -181,11 +234,26 @@ NESTS = {
     "rc5": (rc5, {"C": "2 N", "S": "26 N", "L": "3 N", "magic": "26"}, 1, KEYS),
     "rpes": (rpes, {"V": "N M", **{name: "N K" for name in ("p", "cp", "px", "py", "pz")},
                     **{name: "M K" for name in ("q", "cq", "qx", "qy", "qz")}}, 1, {}),
+    "atax": (atax, {"y": "M", "A": "N M", "x": "M", "t": "N"}, 1, {}),
+    "bicg": (bicg, {"s": "M", "q": "N", "A": "N M", "p": "M", "r": "N"}, 2, {}),
+    "gesummv": (gesummv, {"y": "N", "A": "N N", "B": "N N", "x": "N"}, 1,
+                {"alpha": 1.5, "beta": 0.25}),
+    "gemver": (gemver, {"A": "N N", "x": "N", "u1": "N", "v1": "N", "u2": "N", "v2": "N",
+                        "y": "N"}, 2, {"beta": 0.25}),
+    "syrk": (syrk, {"C": "N N", "A": "N K"}, 1, {"alpha": 1.5, "beta": 0.25}),
+    "trmm": (trmm, {"B": "N M", "L": "N N"}, 1, {"alpha": 1.5}),
+    "doitgen": (doitgen, {"B": "N M K", "A": "N M K", "C": "K K"}, 1, {}),
+    "covariance": (covariance, {"V": "M M", "mean": "M", "A": "N M"}, 2, {"count": 40.0}),
+    "heat3d": (heat3d, {"A": "N N N", "B": "N N N"}, 2, {"c": 0.1}),
+    "conv1d-batch": (conv1d_batch, {"O": "N M", "A": "N M+4", "F": "N 5"}, 1, {}),
     "sad": (sad, {"S": "N M D", "A": "4*N 4*M", "B": "4*N 4*M+D"}, 1, {}),
 }
 # Sizes that are arguments, and of no extents or of extents without a name.
-ARGUMENTS = {"adi": "T", "conv2d": "NM", "jacobi2d": "T", "rc5": "N", "sad": "NMD"}
-TYPES = {"mm": np.float64, "lu": np.float64, "rc5": np.int32, "sad": np.int32}
+ARGUMENTS = {"adi": "T", "conv2d": "NM", "heat3d": "T", "jacobi2d": "T", "rc5": "N", "sad": "NMD"}
+DOUBLE = ["atax", "bicg", "gesummv", "gemver", "syrk", "trmm", "doitgen", "covariance", "heat3d",
+          "conv1d-batch"]
+TYPES = {"mm": np.float64, "lu": np.float64, "rc5": np.int32, "sad": np.int32,
+         **dict.fromkeys(DOUBLE, np.float64)}
 # Options of further runs on the simulator: without tiles, with arrays in the order of the text and
 # in another one, and with tiles that divide nothing.
 LOWERING = ("lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),bank-pad,"

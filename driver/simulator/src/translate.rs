@@ -1,8 +1,7 @@
 //! From a `gpu.func` to a [`Kernel`]: one pass over the operations, one file a dialect.
 //!
 //! Vectors are taken apart into registers, so that most `vector` operations cost nothing; memrefs
-//! become a base register with operands for offset, sizes and strides. An operation that the
-//! simulator does not know is refused by name and place: nothing is skipped.
+//! become a base register with operands. An operation that is not known is refused by its place.
 
 mod affine;
 mod arith;

@@ -5,10 +5,9 @@
 //! A thread has several cells, 8 x 8 at most, where an element of each copy can serve several and
 //! loads outweigh arithmetic. Blocks then have 16 x 16 threads, otherwise 8 x 32, and 128 along one
 //! axis. Threads of 8 x 32 have two rows where no copy depends on the row, and 4 x 2 cells where a
-//! window slides along x. Where one axis is all
-//! there is and each thread reads elements of its own, as in a product of a matrix and a vector,
-//! the threads are too few to keep memory busy: a block then has 32 that compute, and eight times
-//! as many that copy.
+//! window slides along x. Where one axis is all there is and each thread reads elements of its own,
+//! as in a product of a matrix and a vector, the threads are too few to keep memory busy: a block
+//! then has 32 that compute, and eight times as many that copy.
 
 use super::launches::{Function, Launch};
 use super::shared_tiles::{Copy, Home, Tileable, TimeLoop, factors};
@@ -329,6 +328,7 @@ fn cells(function: &Function, tileable: &Tileable, (axes, slides): (usize, bool)
         1 => &[&[4], &[2]],
         // Lanes with groups of four along a window would meet in banks.
         2 if slides => &[&[2, 4], &[1, 4], &[1, 2]],
+        _ if slides => &[],
         _ => &[&[8, 8], &[4, 8], &[4, 4], &[2, 4], &[2, 2]],
     };
     let padded = |along: &&[i64]| (0..axes).map(|axis| *along.get(axis).unwrap_or(&1)).collect();

@@ -13,7 +13,7 @@ use stencil_runtime::bind::Request;
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::input::{self, Source as Input};
 use stencil_runtime::number::{Number, Numeral};
-use stencil_runtime::plan::Plan;
+use stencil_runtime::plan::{Plan, ScalarDecl};
 use stencil_simulator::{Options, Simulator};
 
 /// The largest difference that is allowed, as a part of the count.
@@ -84,12 +84,15 @@ fn row(
     let room = |name: &String| if name.contains('_') { 6 * size } else { 0 };
     let sizes = plan.params.iter().zip(0..);
     let sizes = sizes.map(|(name, place)| (name.clone(), size + 3 * place + room(name)));
-    let scalar = |name: &String| (name.clone(), Numeral::from(Number::F32(0.5)));
+    let scalar = |open: &ScalarDecl| {
+        let number = if open.element.is_float() { Number::F32(0.5) } else { Number::I32(5) };
+        (open.name.clone(), Numeral::from(number))
+    };
     let open = plan.scalars.iter().filter(|scalar| scalar.default.is_none());
     let request = Request {
         sizes: sizes.collect(),
         steps,
-        scalars: open.map(|open| scalar(&open.name)).collect(),
+        scalars: open.map(scalar).collect(),
         ..Request::default()
     };
     let noise = |place: usize| Some(Input::Random(place as u64 + 7));
