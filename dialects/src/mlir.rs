@@ -17,7 +17,7 @@ pub use structure::{
     move_all_before, operands, operations, results,
 };
 pub use text::MAX_NESTING;
-pub use types::{bit_width, number_keyword, static_cells, vector_cells};
+pub use types::{number_keyword, static_cells};
 pub use upstream::{run_upstream, verify};
 
 use crate::error::Error;
@@ -306,6 +306,34 @@ pub fn attribute_map<'c>(attribute: Attribute<'c>) -> Option<AffineMap<'c>> {
     unsafe {
         mlir_sys::mlirAttributeIsAAffineMap(attribute.to_raw())
             .then(|| AffineMap::from_raw(mlir_sys::mlirAffineMapAttrGetValue(attribute.to_raw())))
+    }
+}
+
+/// The bits of an integer or float type; none for others.
+pub fn bit_width(ty: Type) -> Option<u32> {
+    // SAFETY: the kind is tested before the width is read.
+    unsafe {
+        let raw = ty.to_raw();
+        if mlir_sys::mlirTypeIsAInteger(raw) {
+            Some(mlir_sys::mlirIntegerTypeGetWidth(raw))
+        } else if mlir_sys::mlirTypeIsAFloat(raw) {
+            Some(mlir_sys::mlirFloatTypeGetWidth(raw))
+        } else {
+            None
+        }
+    }
+}
+
+/// Cells of a vector of one dimension, `vector<4xf32>`; 1 for other types.
+pub fn vector_cells(ty: Type) -> i64 {
+    // SAFETY: the kind and the rank are tested before the extent is read.
+    unsafe {
+        let raw = ty.to_raw();
+        if mlir_sys::mlirTypeIsAVector(raw) && mlir_sys::mlirShapedTypeGetRank(raw) == 1 {
+            mlir_sys::mlirShapedTypeGetDimSize(raw, 0)
+        } else {
+            1
+        }
     }
 }
 

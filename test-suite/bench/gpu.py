@@ -159,9 +159,21 @@ class Plan:
                     found.append((kernel, grid, self.blocks[launch["kernel"]], words))
         return found
 
-    def run(self, *data):
+    def fill(self, arrays):
+        """Copies arrays to the constant memory that stands for them."""
+        import cupy
+
+        for buffer in self.text["buffers"]:
+            if symbol := buffer.get("constant"):
+                source = arrays[buffer["start"]["input"]]
+                variable = self.module.get_global(symbol)
+                kind = cupy.cuda.runtime.memcpyDeviceToDevice
+                cupy.cuda.runtime.memcpy(variable.ptr, source.data.ptr, source.nbytes, kind)
+
+    def run(self, arrays, *data):
         """A function that launches a whole run."""
-        launches = self.launches(*data)
+        self.fill(arrays)
+        launches = self.launches(arrays, *data)
 
         def launched():
             for kernel, grid, block, words in launches:

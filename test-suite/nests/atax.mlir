@@ -7,7 +7,6 @@ func.func @atax(
     %n: index {stencil.name = "N"},
     %m: index {stencil.name = "M"}) {
   %zero = arith.constant 0.0 : f64
-  
   affine.for %j = 0 to %m {
     affine.store %zero, %y[%j] : memref<?xf64>
   }

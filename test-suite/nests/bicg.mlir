@@ -8,7 +8,6 @@ func.func @bicg(
     %n: index {stencil.name = "N"},
     %m: index {stencil.name = "M"}) {
   %zero = arith.constant 0.0 : f64
-  
   affine.for %j = 0 to %m {
     affine.store %zero, %s[%j] : memref<?xf64>
   }

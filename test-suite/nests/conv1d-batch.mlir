@@ -1,12 +1,11 @@
 // Rows of a batch with a filter of five numbers for each channel.
 func.func @conv1d_batch(
     %O: memref<?x?xf64> {stencil.name = "O", stencil.extents = ["N", "M"]},
-    %A: memref<?x?xf64> {stencil.name = "A", stencil.extents = ["N", "W"]},
-    %F: memref<?x?xf64> {stencil.name = "F", stencil.extents = ["N", "V"]},
+    %A: memref<?x?xf64> {stencil.name = "A"},
+    %F: memref<?x?xf64> {stencil.name = "F"},
     %n: index {stencil.name = "N"},
     %m: index {stencil.name = "M"}) {
   %zero = arith.constant 0.0 : f64
-  
   affine.for %i = 0 to %n {
     affine.for %j = 0 to %m {
       affine.store %zero, %O[%i, %j] : memref<?x?xf64>

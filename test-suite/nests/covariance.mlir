@@ -7,7 +7,6 @@ func.func @covariance(
     %n: index {stencil.name = "N"},
     %m: index {stencil.name = "M"}) {
   %zero = arith.constant 0.0 : f64
-  
   affine.for %j = 0 to %m {
     affine.store %zero, %mean[%j] : memref<?xf64>
     affine.for %i = 0 to %n {

@@ -7,7 +7,6 @@ func.func @doitgen(
     %m: index {stencil.name = "M"},
     %k: index {stencil.name = "K"}) {
   %zero = arith.constant 0.0 : f64
-  
   affine.for %i = 0 to %n {
     affine.for %j = 0 to %m {
       affine.for %l = 0 to %k {

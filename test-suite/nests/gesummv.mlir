@@ -8,7 +8,6 @@ func.func @gesummv(
     %beta: f64 {stencil.name = "beta"},
     %n: index {stencil.name = "N"}) {
   %zero = arith.constant 0.0 : f64
-  
   affine.parallel (%i) = (0) to (symbol(%n)) {
     affine.store %zero, %y[%i] : memref<?xf64>
     affine.for %j = 0 to %n {

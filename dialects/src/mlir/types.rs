@@ -1,6 +1,7 @@
-//! Types of numbers and cells: bits, keywords, how many cells.
+//! Keywords of types of numbers, and cells of shaped types.
 
-use melior::ir::r#type::{DimSize, MemRefType};
+use super::bit_width;
+use melior::ir::r#type::{DimSize, IntegerType, MemRefType};
 use melior::ir::{ShapedTypeLike, Type, TypeLike};
 
 /// Cells of a memref of static shape; none for others, and where their number leaves 64 bits.
@@ -12,56 +13,26 @@ pub fn static_cells(ty: Type) -> Option<i64> {
     })
 }
 
-/// The bits of an integer or float type; none for others.
-pub fn bit_width(ty: Type) -> Option<u32> {
-    // SAFETY: the kind is tested before the width is read.
-    unsafe {
-        let raw = ty.to_raw();
-        if mlir_sys::mlirTypeIsAInteger(raw) {
-            Some(mlir_sys::mlirIntegerTypeGetWidth(raw))
-        } else if mlir_sys::mlirTypeIsAFloat(raw) {
-            Some(mlir_sys::mlirFloatTypeGetWidth(raw))
-        } else {
-            None
-        }
-    }
-}
-
 /// The keyword of a type of numbers, such as `i32`, `bf16` or `index`; none for others.
 pub fn number_keyword(ty: Type) -> Option<&'static str> {
-    // SAFETY: the kind is tested before the width is read.
-    unsafe {
-        let raw = ty.to_raw();
-        if mlir_sys::mlirTypeIsAInteger(raw) && mlir_sys::mlirIntegerTypeIsSignless(raw) {
-            return match mlir_sys::mlirIntegerTypeGetWidth(raw) {
-                1 => Some("i1"),
-                8 => Some("i8"),
-                16 => Some("i16"),
-                32 => Some("i32"),
-                64 => Some("i64"),
-                _ => None,
-            };
-        }
-        let floats = [
-            (mlir_sys::mlirTypeIsAF32(raw), "f32"),
-            (mlir_sys::mlirTypeIsAF64(raw), "f64"),
-            (mlir_sys::mlirTypeIsAIndex(raw), "index"),
-            (mlir_sys::mlirTypeIsAF16(raw), "f16"),
-            (mlir_sys::mlirTypeIsABF16(raw), "bf16"),
-        ];
-        floats.into_iter().find(|(is, _)| *is).map(|(_, keyword)| keyword)
+    if ty.is_index() {
+        return Some("index");
     }
-}
-
-/// Cells of a vector of one dimension, `vector<4xf32>`; 1 for other types.
-pub fn vector_cells(ty: Type) -> i64 {
-    // SAFETY: the kind and the rank are tested before the extent is read.
-    unsafe {
-        let raw = ty.to_raw();
-        if mlir_sys::mlirTypeIsAVector(raw) && mlir_sys::mlirShapedTypeGetRank(raw) == 1 {
-            mlir_sys::mlirShapedTypeGetDimSize(raw, 0)
-        } else {
-            1
-        }
+    if let Ok(integer) = IntegerType::try_from(ty) {
+        return match (integer.is_signless(), integer.width()) {
+            (true, 1) => Some("i1"),
+            (true, 8) => Some("i8"),
+            (true, 16) => Some("i16"),
+            (true, 32) => Some("i32"),
+            (true, 64) => Some("i64"),
+            _ => None,
+        };
+    }
+    match bit_width(ty)? {
+        16 if ty.is_bfloat16() => Some("bf16"),
+        16 => Some("f16"),
+        32 => Some("f32"),
+        64 => Some("f64"),
+        _ => None,
     }
 }

@@ -25,8 +25,8 @@ pub struct NestTile {
     pub copiers: i64,
     /// Iterations of each thread along each axis, slowest first.
     pub per_thread: Vec<i64>,
-    /// Whether the iterations of a thread lie side by side: blocked shares. Else they go round, four
-    /// at a time: cyclic shares. The attribute may leave out `false`.
+    /// Whether the iterations of a thread lie side by side: blocked shares. Else they go round,
+    /// four at a time: cyclic shares. The attribute may leave out `false`.
     pub blocked: bool,
     /// Iterations of a loop in time that share a copy.
     pub time: i64,

@@ -83,10 +83,10 @@ impl Pass for PlaceConstants {
     }
 }
 
-/// Bytes of the first level of the cache of constant memory (Jia et al., Dissecting the NVIDIA Volta
-/// GPU Architecture via Microbenchmarking, 2018). Tables of 32 KiB and more, whose addresses move in
-/// a loop, were 3 to 7 times slower on an H200 than copies in shared memory, and tables of up to
-/// 2 KiB never slower (decision 038).
+/// Bytes of the first level of the cache of constant memory (Jia et al., Dissecting the NVIDIA
+/// Volta GPU Architecture via Microbenchmarking, 2018). Tables of 32 KiB and more, whose addresses
+/// move in a loop, were 3 to 7 times slower on an H200 than copies in shared memory, and tables of
+/// up to 2 KiB never slower (decision 038).
 const FIRST_LEVEL: u64 = 2 << 10;
 
 /// Bytes of constant memory for arrays: at most the first level of its cache, and those that

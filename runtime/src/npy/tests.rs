@@ -103,8 +103,7 @@ fn the_other_order_of_bytes_has_a_remedy() {
     );
     assert_eq!(
         error(">c8"),
-        "a.npy holds cells of type '>c8' where '<c16' is wanted; make it with numpy.dtype, without \
-         padding"
+        "a.npy holds cells of type '>c8' where '<c16' is wanted; convert it with numpy's astype"
     );
 }
 
@@ -142,7 +141,7 @@ fn damaged_files_are_refused() {
     assert_eq!(
         error_of(file("<c8", "False", "(3,)", &whole)),
         "a.npy holds cells of type <c8; a field is of f16, bf16, f32, f64, i8, i16, i32, i64, u8, \
-         u16, u32, u64 (convert it with numpy's astype)"
+         u16, u32, u64, bool, complex numbers, vecs or structs (convert it with numpy's astype)"
     );
     let huge = error_of(file("<f4", "False", "(9223372036854775807, 9223372036854775807)", &whole));
     assert!(huge.starts_with("can't hold a.npy: size overflow"), "{huge}");

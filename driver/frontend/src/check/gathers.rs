@@ -13,9 +13,14 @@ use crate::diagnostics::Diagnostic;
 use crate::program::{Affine, Check, Expr, FieldId, Grid, Region};
 use crate::source::Span;
 
-/// A bound that lies so far from the grid's end keeps no read inside by itself: it is that of a
-/// type, or of the number of steps.
+/// A bound that lies so far from 0 and from the grid's end keeps no read inside by itself: it is
+/// that of a type, or of the number of steps.
 const FAR: u64 = i32::MAX as u64;
+
+/// Whether a value lies at [`FAR`] or beyond.
+fn is_far(values: &[Affine]) -> bool {
+    values.iter().any(|value| value.constant.unsigned_abs() >= FAR)
+}
 
 impl Checker<'_> {
     /// Reports a read that may lie outside, or asks for what keeps it inside.
@@ -112,7 +117,7 @@ impl Checker<'_> {
     ) -> Vec<Vec<Affine>> {
         let way = |bound: &Bound| {
             let margins = bound.values.iter().map(&margin).collect::<Option<Vec<_>>>()?;
-            let far = margins.iter().any(|margin| margin.constant.unsigned_abs() >= FAR);
+            let far = is_far(&bound.values) && is_far(&margins);
             let open = self.open(&bound.needs, margins)?;
             (open.is_empty() || !far).then_some(open)
         };
@@ -176,8 +181,7 @@ impl Checker<'_> {
         span: Span,
     ) {
         let params = &self.program.params;
-        let near =
-            |bound: &&Bound| bound.values.iter().all(|value| value.constant.unsigned_abs() < FAR);
+        let near = |bound: &&Bound| !is_far(&bound.values);
         let end = |bounds: &[Bound], how: &str| {
             let values = &bounds.iter().find(near)?.values;
             let values: Vec<_> = values.iter().map(|value| value.show(params)).collect();
