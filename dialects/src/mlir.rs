@@ -1,8 +1,7 @@
 //! The one adapter between this project and MLIR's C interface: all `unsafe` for MLIR is here.
 //!
-//! Values, operations and blocks are handed out with the context's lifetime, because a pass builds
-//! and erases operations while it holds others. The rule that makes this sound is the one of MLIR
-//! itself: whoever erases an operation uses neither it nor its results afterwards.
+//! Values, operations and blocks have the context's lifetime, because a pass builds and erases some
+//! while it holds others. MLIR's own rule makes this sound: nobody uses what was erased.
 
 mod diagnostics;
 mod structure;
@@ -322,6 +321,11 @@ pub fn bit_width(ty: Type) -> Option<u32> {
             None
         }
     }
+}
+
+fn is_bf16(ty: Type) -> bool {
+    // SAFETY: the type is valid.
+    unsafe { mlir_sys::mlirTypeIsABF16(ty.to_raw()) }
 }
 
 /// Cells of a vector of one dimension, `vector<4xf32>`; 1 for other types.

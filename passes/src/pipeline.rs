@@ -1,6 +1,7 @@
 //! The compiler, as lists of passes from level to level.
 
 use crate::affine::lower_affine_nest::LowerAffineNest;
+use crate::affine::sink_time_loops::SinkTimeLoops;
 use crate::affine::tile_affine_nest::TileAffineNest;
 use crate::affine::transpose_arrays::TransposeArrays;
 use crate::gpu::bank_pad::BankPad;
@@ -207,6 +208,7 @@ pub fn nest_arrays(config: &Config) -> Vec<Step> {
 pub fn nest_gpu(config: &Config) -> Vec<Step> {
     let mut steps = nest_arrays(config);
     if !config.no_nest_tiles {
+        steps.push(Step::ours(SinkTimeLoops));
         let tile = config.nest_tile.as_ref().map(TileAffineNest::from).unwrap_or_default();
         steps.push(Step::ours(TileAffineNest { constants: !config.no_place_constants, ..tile }));
     }

@@ -7,6 +7,7 @@ use crate::{affine, gpu, llvm, reduce, schedule, stencil, strategies, tiled};
 /// The passes before the lowerings, in the order in which a program meets them.
 const BEFORE: &[&Info] = &[
     &affine::transpose_arrays::INFO,
+    &affine::sink_time_loops::INFO,
     &affine::tile_affine_nest::INFO,
     &affine::lower_affine_nest::INFO,
     &stencil::verify::INFO,

@@ -1,6 +1,6 @@
 //! Keywords of types of numbers, and cells of shaped types.
 
-use super::bit_width;
+use super::{bit_width, is_bf16};
 use melior::ir::r#type::{DimSize, IntegerType, MemRefType};
 use melior::ir::{ShapedTypeLike, Type, TypeLike};
 
@@ -29,7 +29,7 @@ pub fn number_keyword(ty: Type) -> Option<&'static str> {
         };
     }
     match bit_width(ty)? {
-        16 if ty.is_bfloat16() => Some("bf16"),
+        16 if is_bf16(ty) => Some("bf16"),
         16 => Some("f16"),
         32 => Some("f32"),
         64 => Some("f64"),

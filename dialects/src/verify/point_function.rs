@@ -1,6 +1,7 @@
 //! Point functions: arguments, types, operations and results.
 
 use super::at;
+use crate::attribute;
 use crate::error::Error;
 use crate::mlir::{self, Op, Val};
 use crate::stencil::{self, Argument, Field, Program, Role};
@@ -12,7 +13,7 @@ pub const TYPES: [&str; 10] =
     ["index", "i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"];
 
 /// The operations of `math` that the lowerings have instructions or functions for.
-const MATH: [&str; 38] = [
+const MATH: [&str; 37] = [
     "absf",
     "acos",
     "acosh",
@@ -37,7 +38,6 @@ const MATH: [&str; 38] = [
     "isfinite",
     "isinf",
     "isnan",
-    "isnormal",
     "log",
     "log10",
     "log1p",
@@ -261,6 +261,19 @@ fn in_order(function: Op, field: &str, offset: &[i64]) -> Result<(), Error> {
     ))
 }
 
+/// Ways of rounding besides the nearest value with ties to even, in the order of their numbers in
+/// `arith`, which begin at 1.
+const ROUNDINGS: [&str; 4] = ["downward", "upward", "toward zero", "ties away from zero"];
+
+/// Why an operation can't be lowered that states how it rounds; none for those that round to
+/// nearest with ties to even.
+pub fn rounding(op: Op) -> Option<String> {
+    let mode = attribute::as_integer(mlir::attribute(op, "roundingmode")?)?;
+    let how = ROUNDINGS.get(usize::try_from(mode).ok()?.checked_sub(1)?)?;
+    let name = mlir::name(op);
+    Some(format!("{name} rounds {how}, and all operations round to nearest; leave the mode out"))
+}
+
 /// Checks that a function has no other operations and types than those that can be lowered.
 fn operations(function: Op) -> Result<(), Error> {
     for op in mlir::walk(function).into_iter().skip(1) {
@@ -280,6 +293,9 @@ fn operations(function: Op) -> Result<(), Error> {
                 op,
                 format!("{name} has no code on a device; of math there are {}", MATH.join(", ")),
             ));
+        }
+        if let Some(text) = rounding(op) {
+            return Err(at(op, text));
         }
         let types = mlir::results(op).into_iter().map(|value| value.r#type().to_string());
         if let Some(ty) = types.into_iter().find(|ty| !TYPES.contains(&ty.as_str())) {

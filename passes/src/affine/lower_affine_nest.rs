@@ -52,7 +52,7 @@ use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Op};
 use stencil_dialects::stencil::{self, Program, Role};
 use stencil_dialects::tiled;
-use stencil_dialects::verify::point_function::TYPES;
+use stencil_dialects::verify::point_function::{TYPES, rounding};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -154,9 +154,12 @@ pub fn with_launches<'c, R>(
     act(&function, &phases)
 }
 
-/// Refuses values that the lowerings have no instructions for.
+/// Refuses operations and values that the lowerings have no instructions for.
 fn types(function: Op) -> Result<(), Error> {
     for op in mlir::walk(function) {
+        if let Some(text) = rounding(op) {
+            return Err(Error::declined(Decline::Nest, text).at(mlir::place(op.location())));
+        }
         let results = mlir::results(op).into_iter().map(|value| value.r#type());
         let mut unknown = results
             .filter(|ty| MemRefType::try_from(*ty).is_err())

@@ -13,6 +13,7 @@ pub mod nest;
 mod nest_frame;
 mod nest_kernel;
 pub mod shared_tiles;
+pub mod sink_time_loops;
 pub mod tile_affine_nest;
 pub mod tile_search;
 mod tile_shape;

@@ -120,3 +120,16 @@ func.func @wide(%a: memref<8xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @downward(%a: memref<8xf32>) {
+  affine.for %i = 0 to 8 {
+    %0 = affine.load %a[%i] : memref<8xf32>
+    // expected-error @+1 {{arith.truncf rounds downward, and all operations round to nearest; leave the mode out}}
+    %1 = arith.truncf %0 downward : f32 to bf16
+    %2 = arith.extf %1 : bf16 to f32
+    affine.store %2, %a[%i] : memref<8xf32>
+  }
+  return
+}
