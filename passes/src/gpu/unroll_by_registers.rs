@@ -195,10 +195,10 @@ fn choose<'c>(
         None => "the most".to_owned(),
     });
     let needed = registers(factor);
-    let of_blocks = if blocks == 1 { "block" } else { "blocks" };
+    let blocks = if blocks == 1 { "one block".to_owned() } else { format!("{blocks} blocks") };
     let note = format!(
-        "{factor} times: {needed} registers ({} and {body} an iteration) for {blocks} \
-         {of_blocks}; {limit}",
+        "{factor} times: {needed} registers ({} and {body} an iteration) for {blocks}; \
+         {limit}",
         RESERVE + held
     );
     Ok(Choice { factor, note })
