@@ -68,17 +68,6 @@ def build(args):
 class Bench(nests_tables.Bench):
     """Rows of all programs."""
 
-    def __init__(self, folder):
-        import cupy
-        import torch
-
-        self.cupy, self.torch, self.folder, self.rows = cupy, torch, folder, []
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.manual_seed(1)
-        self.device = gpu.Device(folder)
-        self.manifest = common.manifest(folder, "nest_passes.json", "nest_passes.py build")
-        self.manifest["candidates"] = {}
-
     def all_versions(self, program, size, operations, data, start, right, inner, scalars=None):
         """Every version of a program; `start` resets its outputs."""
         for version in VERSIONS[program]:
@@ -208,7 +197,7 @@ class Bench(nests_tables.Bench):
 
 def measure(args):
     """All rows."""
-    bench = Bench(args.folder.resolve())
+    bench = Bench(args.folder.resolve(), "nest_passes")
     facts = {"what": "passes for affine loops, on and off", "commit": bench.manifest["commit"],
              **bench.device.facts(),
              "measured": "median of 5 after one; 10 (mv, tmv, mvt, conv2d), 5 (mm-f32 at 4,096), 3 "

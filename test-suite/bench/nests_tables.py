@@ -148,7 +148,7 @@ def close(found, wanted, tolerance=1e-4):
 class Bench:
     """Data on the device, and rows."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, made="nests_tables"):
         import cupy
         import torch
 
@@ -156,7 +156,7 @@ class Bench:
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.manual_seed(1)
         self.device = gpu.Device(folder)
-        self.manifest = common.manifest(folder, "nests_tables.json", "nests_tables.py build")
+        self.manifest = common.manifest(folder, f"{made}.json", f"{made}.py build")
 
     def noise(self, *shape):
         """Numbers from -0.5 to 0.5."""
@@ -169,7 +169,7 @@ class Bench:
 
     def row(self, columns, name, operations, seconds, check):
         """Adds a row with a rate in GFLOP/s."""
-        used = self.manifest["used"].get(name) or self.manifest["candidates"].get(name, {})
+        used = self.manifest["used"].get(name) or self.manifest.get("candidates", {}).get(name, {})
         rates = [operations / one * 1e-9 for one in seconds]
         self.rows.append({**columns, **used, "unit": "GFLOP/s", **gpu.spread(rates),
                           "ms": f"{sorted(seconds)[len(seconds) // 2] * 1e3:.5g}",

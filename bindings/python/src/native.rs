@@ -40,7 +40,7 @@ pub struct Native {
     /// What the program declares.
     declared: Plan,
     names: Names,
-    /// What a run in parts must know, once it is asked for.
+    /// What is carried from part to part of a run, once somebody asked.
     parts: OnceLock<Parts>,
     state: Mutex<State>,
 }
@@ -293,8 +293,8 @@ impl Native {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the version that was used last. Of those that were not for the longest time, the
-    /// first goes, and the others keep no threads and no memory of a device.
+    /// Notes the version that was used last. Versions that are not among the last few keep no
+    /// threads and no memory of a device. The oldest one goes, if there are too many.
     fn used(&self, py: Python<'_>, version: &Arc<Version>) {
         let mut state = self.state();
         let State { versions, calls, .. } = &mut *state;

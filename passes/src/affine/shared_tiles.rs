@@ -137,6 +137,12 @@ pub fn counters(function: &Function, op: Op) -> Vec<usize> {
     arguments.into_iter().filter_map(number).collect()
 }
 
+/// Whether threads share the iterations of a loop.
+pub fn in_space<'c>(function: &Function<'c, '_>, launch: &Launch<'c>, op: Op<'c>) -> bool {
+    let counters = counters(function, op);
+    !counters.is_empty() && counters.iter().all(|at| launch.axes.contains_key(at))
+}
+
 /// What a launch can share, or why it can share nothing.
 ///
 /// # Errors
@@ -172,10 +178,7 @@ fn perfect<'c>(
     launch: &Launch<'c>,
     root: Op<'c>,
 ) -> Result<(Vec<Op<'c>>, Blk<'c>), String> {
-    let in_space = |op: Op<'c>| {
-        let counters = counters(function, op);
-        !counters.is_empty() && counters.iter().all(|at| launch.axes.contains_key(at))
-    };
+    let in_space = |op| in_space(function, launch, op);
     if !in_space(root) {
         return Err("its outermost loop is in time".to_owned());
     }

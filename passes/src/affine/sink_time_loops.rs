@@ -30,7 +30,7 @@
 
 use super::launches::{Function, Launch, is_loop};
 use super::lower_affine_nest::with_launches;
-use super::shared_tiles::counters;
+use super::shared_tiles::in_space;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use melior::Context;
@@ -68,10 +68,7 @@ impl Pass for SinkTimeLoops {
 
 /// Exchanges neighbours until all that can go are inside.
 fn sink<'c>(function: &Function<'c, '_>, launch: &Launch<'c>, root: Op<'c>) {
-    let in_space = |op: Op<'c>| {
-        let counters = counters(function, op);
-        !counters.is_empty() && counters.iter().all(|at| launch.axes.contains_key(at))
-    };
+    let in_space = |op| in_space(function, launch, op);
     let mut chain = vec![root];
     while let Some(inner) = chain.last().and_then(|op| only_loop(*op)) {
         chain.push(inner);
