@@ -15,7 +15,7 @@ pub use structure::{
     append_block, arguments, attribute, blocks, body, entries, entry, inline_block, module_op,
     move_all_before, operands, operations, results,
 };
-pub use text::MAX_NESTING;
+pub use text::{MAX_NESTING, check as check_text};
 pub use types::{number_keyword, static_cells};
 pub use upstream::{run_upstream, verify};
 

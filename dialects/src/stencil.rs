@@ -215,6 +215,13 @@ impl<'c> Program<'c> {
         }
     }
 
+    /// Whether a field, a scalar or a param has a name.
+    pub fn declares(&self, name: &str) -> bool {
+        self.fields.iter().any(|field| field.name == name)
+            || self.scalars.iter().any(|scalar| scalar.name == name)
+            || self.params.contains(&name)
+    }
+
     /// The field of a name.
     pub fn field(&self, name: &str) -> Result<&Field<'c>, Error> {
         self.fields

@@ -255,11 +255,13 @@ pub fn nvvm(index_width: u32) -> Vec<Step> {
 }
 
 /// From the gpu level to ROCDL in the LLVM dialect, for a GPU of AMD's; `index_width` is 32 or 64
-/// bits. The order is that of [`nvvm`].
+/// bits. The order is that of [`nvvm`]. Few functions of bf16 have code there, so they are f32's.
 pub fn rocdl(arch: &str, index_width: u32) -> Vec<Step> {
     vec![
         Step::upstream(format!(
-            "gpu.module(expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,\
+            "gpu.module(expand-strided-metadata,lower-affine,\
+             math-extend-to-supported-types{{extra-types=f16,f64 target-type=f32}},\
+             canonicalize,cse,convert-scf-to-cf,\
              convert-gpu-to-rocdl{{chipset={arch} index-bitwidth={index_width} \
              use-bare-ptr-memref-call-conv=1 runtime=HIP}})"
         )),

@@ -37,15 +37,24 @@ pub enum Number {
 
 /// The nearest f16, ties to even. (Conversions that go through f32 round twice.)
 pub fn half(value: f64) -> f16 {
+    f16::from_f32(to_odd(value))
+}
+
+/// The nearest bf16; of two equally near ones that whose last bit is 0.
+pub fn brain(value: f64) -> bf16 {
+    bf16::from_f32(to_odd(value))
+}
+
+/// An f32 that is rounded to 16 bits as the number itself would be: rounding to odd keeps a value
+/// that lies beside a tie beside it (Boldo, Melquiond: When double rounding is odd, 2005).
+fn to_odd(value: f64) -> f32 {
     let near = value as f32;
     let bits = near.to_bits();
     if f64::from(near) == value || value.is_nan() || bits & 1 == 1 {
-        return f16::from_f32(near);
+        return near;
     }
-    // Rounding to odd keeps a value that lies beside a tie beside it (Boldo, Melquiond: When double
-    // rounding is odd, 2005).
     let odd = if f64::from(near).abs() < value.abs() { bits + 1 } else { bits - 1 };
-    f16::from_f32(f32::from_bits(odd))
+    f32::from_bits(odd)
 }
 
 impl Number {

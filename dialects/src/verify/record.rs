@@ -1,10 +1,10 @@
-//! Arrays of structs: their numbers are alike, and fill the cells.
+//! Fields that are numbers of structs or vecs: they lie beside each other in the cells. In arrays of
+//! structs they are alike, too, and fill the cells.
 
 use super::at;
 use crate::error::Error;
 use crate::mlir;
 use crate::stencil::{Field, Program, Record, Role};
-use std::collections::BTreeSet;
 
 /// Checks the fields with a layout.
 pub(super) fn verify(program: &Program, errors: &mut Vec<Error>) {
@@ -16,7 +16,43 @@ pub(super) fn verify(program: &Program, errors: &mut Vec<Error>) {
             errors.push(at(field.op, message));
         }
     }
+    errors.extend(program.fields.iter().filter_map(|field| lies(program, field).err()));
     errors.extend(program.records().iter().filter_map(|record| fits(program, record).err()));
+}
+
+/// Checks the place of a number in the cell that it is a part of.
+fn lies(program: &Program, field: &Field) -> Result<(), Error> {
+    let Some(member) = field.member else { return Ok(()) };
+    let wrong = |message: String| Err(at(field.op, message));
+    let end = |field: &Field, offset: i64| {
+        let bytes = i64::from(mlir::bit_width(field.element).unwrap_or(0).div_ceil(8));
+        offset.saturating_add(bytes)
+    };
+    let (name, last) = (member.field, end(field, member.offset));
+    if member.offset < 0 || last > member.size {
+        return wrong(format!(
+            "the number @{} of @{name} has bytes {} to {last} of cells of {} bytes",
+            field.name, member.offset, member.size
+        ));
+    }
+    let before = program.fields.iter().take_while(|other| other.name != field.name);
+    for other in before {
+        let Some(one) = other.member.filter(|one| one.field == name) else { continue };
+        if (one.size, other.grid, other.role) != (member.size, field.grid, field.role) {
+            return wrong(format!(
+                "the numbers @{} and @{} of @{name} differ in the size of cells, the grid or the \
+                 role",
+                other.name, field.name
+            ));
+        }
+        if one.offset < last && member.offset < end(other, one.offset) {
+            return wrong(format!(
+                "the numbers @{} and @{} of @{name} lie on the same bytes",
+                other.name, field.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn fits(program: &Program, record: &Record) -> Result<(), Error> {
@@ -48,10 +84,7 @@ fn fits(program: &Program, record: &Record) -> Result<(), Error> {
             ));
         }
     }
-    let fields = program.fields.iter().map(|field| field.name);
-    let scalars = program.scalars.iter().map(|scalar| scalar.name);
-    let taken: BTreeSet<&str> = fields.chain(scalars).chain(program.params.clone()).collect();
-    if taken.contains(name) {
+    if program.declares(name) {
         return Err(at(first.op, format!("@{name} is a declaration and an array of structs")));
     }
     match mlir::bit_width(first.element) {

@@ -47,6 +47,18 @@ pub(super) fn verify(program: &Program, errors: &mut Vec<Error>) {
             let message = format!("@{} is no field of the role \"condition\"", until.condition);
             errors.push(at(until.op, message));
         }
+        let own = |reduce: &&Reduce| reduce.field == until.condition;
+        let last = program.reduces.last();
+        if let Some(reduce) = program.reduces.iter().find(own)
+            && (reduce.place < program.applies.len() || last.is_some_and(|last| !own(&last)))
+        {
+            let message = format!(
+                "the reduction of the condition @{} is the last operation of a step; move it \
+                 behind all stencil.apply and stencil.reduce",
+                until.condition
+            );
+            errors.push(at(reduce.op, message));
+        }
         if !(1..=EVERY).contains(&until.every) {
             let message = format!("every is from 1 to {EVERY}, not {}", until.every);
             errors.push(at(until.op, message));

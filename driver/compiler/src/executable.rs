@@ -16,7 +16,6 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
-use stencil_dialects::mlir;
 use stencil_frontend::oracle;
 use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
@@ -290,8 +289,7 @@ impl Executable {
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let context = stages::context(&self.source)?;
-        let module = mlir::parse_module(&context, gpu, &self.source.name)
-            .map_err(|error| Failure::internal(format!("the gpu level, read again: {error}")))?;
+        let module = stages::kernels(&context, gpu, &self.source)?;
         let options = stencil_simulator::Options {
             settings: Settings { seed, ..Settings::default() },
             cancel: Some(Arc::clone(&control.cancel)),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use stencil_dialects::error::Error;
-use stencil_dialects::{mlir, tiled};
+use stencil_dialects::tiled;
 use stencil_frontend::source::Source;
 use stencil_passes::affine;
 use stencil_passes::analysis::global_traffic::{self, Counted, Extents};
@@ -143,8 +143,7 @@ pub(crate) fn of_large(
     plan: &Plan,
 ) -> Result<Option<Traffic>, Failure> {
     let context = stages::context(source)?;
-    let module = mlir::parse_module(&context, gpu, &source.name)
-        .map_err(|error| Failure::internal(format!("the gpu level, read again: {error}")))?;
+    let module = stages::kernels(&context, gpu, source)?;
     let rank = plan.fields.iter().map(|field| field.extents.len()).max().unwrap_or(1);
     let large = match plan.settings.strategy == affine::STRATEGY {
         true => NEST,

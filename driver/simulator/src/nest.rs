@@ -9,7 +9,9 @@
 //! `memref.dim`, `affine.if`, reductions of `affine.parallel`, and vectors.
 
 use crate::argument::number_bits;
-use crate::translate::{binary_op, cast_op, element, number_kind, outcomes, unary_op};
+use crate::translate::{
+    binary_op, cast_op, element, math_binary_op, number_kind, outcomes, unary_op,
+};
 use crate::value::{self, Binary, Cast, Kind, Predicate, Unary};
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{DimSize, MemRefType};
@@ -371,6 +373,10 @@ impl Machine<'_> {
             }
             (Some(("math", "fma")), [(kind, a), (_, b), (_, c)]) => {
                 value::fma(*kind, &mut to, (&[*a], &[*b], &[*c]), false, false);
+            }
+            (Some(("math", which)), [(kind, a), (_, b)]) => {
+                let (binary, _) = math_binary_op(which).ok_or_else(unknown)?;
+                value::binary(binary, *kind, &mut to, &[*a], &[*b]);
             }
             (Some(("math", which)), [(kind, a)]) => {
                 let (unary, _) = unary_op(which).ok_or_else(unknown)?;

@@ -13,7 +13,7 @@ mod types;
 mod vector;
 
 pub(crate) use arith::{binary_op, cast_op, element, outcomes};
-pub(crate) use math::unary_op;
+pub(crate) use math::{binary_op as math_binary_op, unary_op};
 pub(crate) use types::number_kind;
 
 use crate::marks;

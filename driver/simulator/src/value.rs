@@ -82,13 +82,18 @@ fn float(kind: Kind, bits: u64) -> f64 {
 
 /// Applies an operation to every lane.
 pub fn unary(op: Unary, kind: Kind, to: &mut [u64], a: &[u64]) {
+    macro_rules! library {
+        ($single:path, $double:path) => {
+            match kind {
+                Kind::F16 | Kind::Bf16 => short(kind, to, a, $single),
+                Kind::F32 => narrow(to, a, $single),
+                _ => wide(to, a, $double),
+            }
+        };
+    }
     macro_rules! float {
         ($f:ident) => {
-            match kind {
-                Kind::F16 | Kind::Bf16 => short(kind, to, a, f32::$f),
-                Kind::F32 => narrow(to, a, f32::$f),
-                _ => wide(to, a, f64::$f),
-            }
+            library!(f32::$f, f64::$f)
         };
     }
     macro_rules! test {
@@ -102,13 +107,17 @@ pub fn unary(op: Unary, kind: Kind, to: &mut [u64], a: &[u64]) {
         Unary::Sqrt => float!(sqrt),
         Unary::Rsqrt if kind == Kind::F64 => wide(to, a, |a| 1.0 / a.sqrt()),
         Unary::Rsqrt if kind == Kind::F32 => narrow(to, a, |a| 1.0 / a.sqrt()),
-        Unary::Rsqrt => short(kind, to, a, |a| 1.0 / a.sqrt()),
+        // The root is rounded too, as on a processor.
+        Unary::Rsqrt => {
+            short(kind, to, a, f32::sqrt);
+            to.iter_mut().for_each(|root| *root = shortened(kind, 1.0 / single(kind, *root)));
+        }
         Unary::Cbrt => float!(cbrt),
-        Unary::Erf => match kind {
-            Kind::F16 | Kind::Bf16 => short(kind, to, a, libm::erff),
-            Kind::F32 => narrow(to, a, libm::erff),
-            _ => wide(to, a, libm::erf),
-        },
+        Unary::Erf => library!(libm::erff, libm::erf),
+        Unary::Erfc => library!(libm::erfcf, libm::erfc),
+        Unary::Asinh => library!(libm::asinhf, libm::asinh),
+        Unary::Acosh => library!(libm::acoshf, libm::acosh),
+        Unary::Atanh => library!(libm::atanhf, libm::atanh),
         Unary::Exp => float!(exp),
         Unary::Exp2 => float!(exp2),
         Unary::ExpM1 => float!(exp_m1),
@@ -139,7 +148,6 @@ pub fn unary(op: Unary, kind: Kind, to: &mut [u64], a: &[u64]) {
             map(to, a, |a| u64::from(kind.unsigned(a).trailing_zeros().min(kind.bits())))
         }
         Unary::IsNan => test!(is_nan),
-        Unary::IsInf => test!(is_infinite),
         Unary::IsFinite => test!(is_finite),
     }
 }

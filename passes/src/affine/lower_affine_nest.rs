@@ -52,7 +52,7 @@ use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Op};
 use stencil_dialects::stencil::{self, Program, Role};
 use stencil_dialects::tiled;
-use stencil_dialects::verify::point_function::{TYPES, rounding};
+use stencil_dialects::verify::point_function::{TYPES, without_code};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -157,7 +157,7 @@ pub fn with_launches<'c, R>(
 /// Refuses operations and values that the lowerings have no instructions for.
 fn types(function: Op) -> Result<(), Error> {
     for op in mlir::walk(function) {
-        if let Some(text) = rounding(op) {
+        if let Some(text) = without_code(op) {
             return Err(Error::declined(Decline::Nest, text).at(mlir::place(op.location())));
         }
         let results = mlir::results(op).into_iter().map(|value| value.r#type());

@@ -155,6 +155,22 @@ fn refuse(op: Op, what: &str) -> Error {
     Error::declined(Decline::Nest, message).at(mlir::place(op.location()))
 }
 
+/// The greatest of several lower bounds, if it is the same one for all sizes.
+fn greatest(bounds: &[Linear]) -> Option<&Linear> {
+    let above = |one: &Linear, other: &Linear| {
+        one.minus(other).is_some_and(|apart| apart.is_constant() && apart.constant >= 0)
+    };
+    bounds.iter().find(|one| bounds.iter().all(|other| above(one, other)))
+}
+
+/// The last value that a counter reaches, which starts at `first` and is `last` at most. It is
+/// `last` where their distance depends on sizes or other counters.
+fn reached(first: Option<&Linear>, last: Linear, step: i64) -> Linear {
+    let apart = first.and_then(|first| last.minus(first)).filter(Linear::is_constant);
+    let beyond = apart.map_or(0, |apart| apart.constant.rem_euclid(step.max(1)));
+    Linear { constant: last.constant.saturating_sub(beyond), ..last }
+}
+
 /// Refuses a step below 1, and numbers of a loop beyond [`FARTHEST`].
 fn near<'l>(op: Op, steps: &[i64], bounds: impl Iterator<Item = &'l Linear>) -> Result<(), Error> {
     if let Some(step) = steps.iter().find(|step| !(1..=FARTHEST).contains(*step)) {
@@ -308,18 +324,12 @@ impl<'c> Reader<'c> {
         let (mut lower, mut upper) = (lower.into_iter(), upper.into_iter());
         for (counter, step) in counters.into_iter().zip(steps) {
             let at = self.value(op, counter)?;
-            let (mut bounds, mut first) = (Vec::new(), None);
-            for bound in lower.by_ref().take(low) {
-                bounds.push(at.minus(&bound));
-                first = (low == 1 && bound.is_constant()).then_some(bound.constant);
-            }
+            let starts: Vec<Linear> = lower.by_ref().take(low).collect();
+            let first = greatest(&starts);
+            let mut bounds: Vec<_> = starts.iter().map(|start| at.minus(start)).collect();
             for bound in upper.by_ref().take(high) {
-                let mut last = Linear { constant: bound.constant.saturating_sub(1), ..bound };
-                if let (Some(first), true) = (first, last.is_constant()) {
-                    let steps = last.constant.saturating_sub(first).div_euclid(step.max(1));
-                    last.constant = first.saturating_add(steps.saturating_mul(step));
-                }
-                bounds.push(last.minus(&at));
+                let last = Linear { constant: bound.constant.saturating_sub(1), ..bound };
+                bounds.push(reached(first, last, step).minus(&at));
             }
             let bounds = bounds.into_iter().collect::<Option<_>>();
             let bounds = bounds.ok_or_else(|| refuse(op, "a bound leaves 64 bits"))?;

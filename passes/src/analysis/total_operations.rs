@@ -42,7 +42,7 @@ pub fn is_total(op: Op) -> bool {
     ];
     match mlir::name(op) {
         "affine.apply" | "affine.min" | "affine.max" | "memref.dim" => true,
-        "math.ipowi" | "math.fpowi" => false,
+        "math.ipowi" => false,
         name => match name.strip_prefix("arith.") {
             Some(word) => TOTAL.contains(&word),
             None => name.starts_with("math."),

@@ -21,7 +21,7 @@ use stencil_runtime::expr::{Expr, Sizes};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{
     self, Argument, BufferDecl, BufferKind, BufferLayout, FieldDecl, Kernel, Node, Part, Plan,
-    Repeat, ScalarDecl, Settings, Start,
+    PlanError, Repeat, ScalarDecl, Settings, Start,
 };
 use stencil_runtime::watch;
 
@@ -98,7 +98,12 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         },
     };
     // What IR by hand may get wrong, such as too many threads for a block.
-    plan.validate().map_err(|error| Error::user(error.to_string()))?;
+    plan.validate().map_err(|error| match error {
+        PlanError::Invalid { program, message } => {
+            Error::user(format!("{program} has no valid plan: {message}; correct its IR"))
+        }
+        error => Error::user(error.to_string()),
+    })?;
     Ok(plan)
 }
 

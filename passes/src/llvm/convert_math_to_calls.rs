@@ -3,7 +3,8 @@
 //!
 //! Needs: functions for a processor. Guarantees: no `math.exp` and the like, no `arith.remf` of f32
 //! and f64, and no `arith.minnumf` and `arith.maxnumf`. The negative zero is smaller than the
-//! other, as in the language. On a processor LLVM's own operation may take either.
+//! other, as in the language. On a processor LLVM's own operation may take either. A float of 16
+//! bits is widened to f32 for a call.
 //!
 //! ```text
 //! %1 = math.exp %0 : f32
@@ -96,9 +97,18 @@ fn called<'c>(
     function: &str,
     declared: &mut BTreeSet<String>,
 ) -> Result<Val<'c>, Error> {
-    let operands = mlir::operands(op);
+    let mut operands = mlir::operands(op);
+    let own = operands.first().map(|value| value.r#type());
+    let own = own.ok_or_else(|| Error::internal("a function of nothing"))?;
+    let short = mlir::bit_width(own) == Some(16);
+    if short {
+        let single = Type::float32(builder.context);
+        for operand in &mut operands {
+            *operand = builder.value("arith.extf", &[*operand], single, &[])?;
+        }
+    }
     let types: Vec<Type> = operands.iter().map(|operand| operand.r#type()).collect();
-    let ty = *types.first().ok_or_else(|| Error::internal("a function of nothing"))?;
+    let ty = types.first().copied().unwrap_or(own);
     let suffix = match mlir::bit_width(ty) {
         Some(32) => "f",
         Some(64) => "",
@@ -115,7 +125,11 @@ fn called<'c>(
         outer.op_with_regions("func.func", &[], &[], &attributes, vec![Region::new()])?;
     }
     let callee = attribute::symbol(builder.context, &name);
-    builder.value("func.call", &operands, ty, &[("callee", callee)])
+    let value = builder.value("func.call", &operands, ty, &[("callee", callee)])?;
+    match short {
+        true => builder.value("arith.truncf", &[value], own, &[]),
+        false => Ok(value),
+    }
 }
 
 /// Numbers of arith.cmpf's predicates.

@@ -34,18 +34,30 @@ use stencil_runtime::processor::Processor;
 ///
 /// LLVM would call the same function for `arith.remf`. But it takes the operation for cheap before,
 /// and unrolls the loops around it.
-pub const LIBRARY: [(&str, &str); 13] = [
+pub const LIBRARY: [(&str, &str); 25] = [
     ("arith.remf", "fmod"),
+    ("math.acos", "acos"),
+    ("math.acosh", "acosh"),
+    ("math.asin", "asin"),
+    ("math.asinh", "asinh"),
+    ("math.atan", "atan"),
     ("math.atan2", "atan2"),
+    ("math.atanh", "atanh"),
     ("math.cbrt", "cbrt"),
     ("math.cos", "cos"),
+    ("math.cosh", "cosh"),
     ("math.erf", "erf"),
+    ("math.erfc", "erfc"),
     ("math.exp", "exp"),
     ("math.exp2", "exp2"),
+    ("math.expm1", "expm1"),
     ("math.log", "log"),
+    ("math.log10", "log10"),
+    ("math.log1p", "log1p"),
     ("math.log2", "log2"),
     ("math.powf", "pow"),
     ("math.sin", "sin"),
+    ("math.sinh", "sinh"),
     ("math.tan", "tan"),
     ("math.tanh", "tanh"),
 ];

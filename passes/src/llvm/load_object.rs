@@ -24,7 +24,7 @@ use std::ptr;
 use stencil_dialects::error::Error;
 use stencil_runtime::cpu::Code;
 use stencil_runtime::element::bf16;
-use stencil_runtime::number::half;
+use stencil_runtime::number::{brain, half};
 
 /// Machine code in memory. It stays there until this is dropped.
 #[derive(Debug)]
@@ -65,14 +65,7 @@ pub fn load(object: &Object) -> Result<Loaded, Error> {
         let session = LLVMOrcLLJITGetExecutionSession(jit);
         LLVMOrcExecutionSessionSetErrorReporter(session, say_nothing, ptr::null_mut());
         let library = LLVMOrcLLJITGetMainJITDylib(jit);
-        let mut own = [
-            symbol(jit, c"erf", erf as *const () as u64),
-            symbol(jit, c"erff", erff as *const () as u64),
-            symbol(jit, c"cbrt", cbrt as *const () as u64),
-            symbol(jit, c"cbrtf", cbrtf as *const () as u64),
-            symbol(jit, c"__truncsfbf2", short_of_single as *const () as u64),
-            symbol(jit, c"__truncdfhf2", half_of_double as *const () as u64),
-        ];
+        let mut own = OWN.map(|(name, address)| symbol(jit, name, address() as u64));
         let own = LLVMOrcAbsoluteSymbols(own.as_mut_ptr(), own.len());
         check(LLVMOrcJITDylibDefine(library, own))?;
         let mut process = ptr::null_mut();
@@ -150,21 +143,56 @@ fn check(error: LLVMErrorRef) -> Result<(), Error> {
     Err(Error::internal(format!("LLVM: {text}")))
 }
 
-extern "C" fn erf(x: f64) -> f64 {
-    libm::erf(x)
+/// Functions of C of one float.
+macro_rules! of_one {
+    ($($name:ident : $number:ty = $function:expr;)*) => {
+        $(extern "C" fn $name(x: $number) -> $number {
+            $function(x)
+        })*
+    };
 }
 
-extern "C" fn erff(x: f32) -> f32 {
-    libm::erff(x)
+of_one! {
+    erf: f64 = libm::erf;
+    erff: f32 = libm::erff;
+    erfc: f64 = libm::erfc;
+    erfcf: f32 = libm::erfcf;
+    cbrt: f64 = f64::cbrt;
+    cbrtf: f32 = f32::cbrt;
+    asinh: f64 = libm::asinh;
+    asinhf: f32 = libm::asinhf;
+    acosh: f64 = libm::acosh;
+    acoshf: f32 = libm::acoshf;
+    atanh: f64 = libm::atanh;
+    atanhf: f32 = libm::atanhf;
 }
 
-extern "C" fn cbrt(x: f64) -> f64 {
-    x.cbrt()
+/// A function under the name that code calls it by.
+macro_rules! named {
+    ($name:literal, $function:ident) => {
+        ($name, || $function as *const ())
+    };
 }
 
-extern "C" fn cbrtf(x: f32) -> f32 {
-    x.cbrt()
-}
+/// The functions that this crate has for code, which the C library has not, or others than the
+/// simulator's.
+const OWN: [(&CStr, fn() -> *const ()); 15] = [
+    named!(c"erf", erf),
+    named!(c"erff", erff),
+    named!(c"erfc", erfc),
+    named!(c"erfcf", erfcf),
+    named!(c"cbrt", cbrt),
+    named!(c"cbrtf", cbrtf),
+    named!(c"asinh", asinh),
+    named!(c"asinhf", asinhf),
+    named!(c"acosh", acosh),
+    named!(c"acoshf", acoshf),
+    named!(c"atanh", atanh),
+    named!(c"atanhf", atanhf),
+    named!(c"__truncsfbf2", short_of_single),
+    named!(c"__truncdfbf2", short_of_double),
+    named!(c"__truncdfhf2", half_of_double),
+];
 
 /// A number of 16 bits as a caller expects it: in the lowest bits of a vector register.
 fn in_register(bits: u16) -> f32 {
@@ -174,6 +202,11 @@ fn in_register(bits: u16) -> f32 {
 /// Rounds to bf16, as the reference does.
 extern "C" fn short_of_single(x: f32) -> f32 {
     in_register(bf16::from_f32(x).to_bits())
+}
+
+/// Rounds to bf16, as the simulator does.
+extern "C" fn short_of_double(x: f64) -> f32 {
+    in_register(brain(x).to_bits())
 }
 
 /// Rounds to f16, as the reference does.

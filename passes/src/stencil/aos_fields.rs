@@ -58,7 +58,8 @@ impl Pass for AosFields {
             let own = |other: &&&Field| other.member.is_some_and(|one| one.field == member.field);
             let numbers: Vec<&Field> = members.iter().filter(own).copied().collect();
             let builder = Builder::new(context, field.op.location(), mlir::body(module));
-            match obstacle(&numbers, member.size) {
+            let taken = program.declares(member.field);
+            match obstacle(&numbers, member.size, taken) {
                 Some(reason) => set_layout_note(&builder, field.op, reason),
                 None => numbers.iter().for_each(|one| set_layout(&builder, one.op, Layout::Aos)),
             }
@@ -68,11 +69,14 @@ impl Pass for AosFields {
 }
 
 /// Why fields can't be an array of structs; none where they can.
-fn obstacle(numbers: &[&Field], size: i64) -> Option<&'static str> {
+fn obstacle(numbers: &[&Field], size: i64, taken: bool) -> Option<&'static str> {
     let first = numbers.first()?;
     let kind = |field: &Field| (field.element.to_string(), field.unsigned);
     if numbers.len() < 2 {
         return Some("a cell has one number");
+    }
+    if taken {
+        return Some("a field, a scalar or a param has its name");
     }
     if numbers.iter().any(|field| kind(field) != kind(first)) {
         return Some("its numbers are of several types");

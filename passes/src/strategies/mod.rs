@@ -103,7 +103,7 @@ pub fn for_rank(name: &str, rank: usize) -> Result<&'static dyn Strategy, Error>
              choose {}",
             names("or", |other| {
                 other.is_for_processors() == strategy.is_for_processors()
-                    && !other.sweeps()
+                    && other.sweeps() == strategy.sweeps()
                     && other.ranks().contains(&rank)
             })
         ),

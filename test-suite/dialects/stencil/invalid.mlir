@@ -1005,3 +1005,83 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   // expected-error @+1 {{items of one stencil.repeat stand together, with one count}}
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 2, 1, 3>} : () -> ()
 }
+
+// -----
+
+module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<() -> (0)>, upper = affine_map<() -> (9)>} : () -> ()
+  // expected-error @+1 {{the number @F.a of @F has bytes -4 to 0 of cells of 8 bytes}}
+  "stencil.field"() {sym_name = "F.a", grid = @G, type = f32, role = "state", stencil.member = {field = "F", offset = -4, size = 8}} : () -> ()
+}
+
+
+// -----
+
+module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<() -> (0)>, upper = affine_map<() -> (9)>} : () -> ()
+  "stencil.field"() {sym_name = "F.a", grid = @G, type = f32, role = "state", stencil.member = {field = "F", offset = 0, size = 8}} : () -> ()
+  // expected-error @+1 {{the numbers @F.a and @F.b of @F lie on the same bytes}}
+  "stencil.field"() {sym_name = "F.b", grid = @G, type = f32, role = "state", stencil.member = {field = "F", offset = 2, size = 8}} : () -> ()
+}
+
+
+// -----
+
+module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<() -> (0)>, upper = affine_map<() -> (9)>} : () -> ()
+  "stencil.field"() {sym_name = "F.a", grid = @G, type = f32, role = "state", stencil.member = {field = "F", offset = 0, size = 8}} : () -> ()
+  // expected-error @+1 {{the numbers @F.a and @F.b of @F differ in the size of cells, the grid or the role}}
+  "stencil.field"() {sym_name = "F.b", grid = @G, type = f32, role = "const", stencil.member = {field = "F", offset = 4, size = 8}} : () -> ()
+}
+
+
+// -----
+
+module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<() -> (0)>, upper = affine_map<() -> (9)>} : () -> ()
+  "stencil.grid"() {sym_name = "one", lower = affine_map<() -> (0)>, upper = affine_map<() -> (0)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "r", grid = @one, type = f32, role = "reduction"} : () -> ()
+  "stencil.field"() {sym_name = "c", grid = @one, type = i32, role = "condition"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %w : f32
+  }
+  func.func private @v(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %w : f32
+  }
+  func.func private @ends() -> i32 {
+    %0 = arith.constant 0 : i32
+    return %0 : i32
+  }
+  "stencil.reduce"() {field = @r, function = @v, grid = @G, operation = "max"} : () -> ()
+  // expected-error @+1 {{the reduction of the condition @c is the last operation of a step; move it behind all stencil.apply and stencil.reduce}}
+  "stencil.reduce"() {field = @c, function = @ends, grid = @one, operation = "max"} : () -> ()
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<() -> (0)>, upper = affine_map<() -> (9)>}]} : () -> ()
+  "stencil.until"() {condition = @c, every = 1 : i64, text = "never"} : () -> ()
+}
+
+
+// -----
+
+module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<() -> (0)>, upper = affine_map<() -> (9)>} : () -> ()
+  "stencil.grid"() {sym_name = "one", lower = affine_map<() -> (0)>, upper = affine_map<() -> (0)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "r", grid = @one, type = f32, role = "reduction"} : () -> ()
+  "stencil.field"() {sym_name = "c", grid = @one, type = i32, role = "condition"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %w : f32
+  }
+  func.func private @v(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %w : f32
+  }
+  func.func private @ends() -> i32 {
+    %0 = arith.constant 0 : i32
+    return %0 : i32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<() -> (0)>, upper = affine_map<() -> (9)>}]} : () -> ()
+  // expected-error @+1 {{the reduction of the condition @c is the last operation of a step; move it behind all stencil.apply and stencil.reduce}}
+  "stencil.reduce"() {field = @c, function = @ends, grid = @one, operation = "max"} : () -> ()
+  "stencil.reduce"() {field = @r, function = @v, grid = @G, operation = "max"} : () -> ()
+  "stencil.until"() {condition = @c, every = 1 : i64, text = "never"} : () -> ()
+}

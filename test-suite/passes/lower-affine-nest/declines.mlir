@@ -133,3 +133,16 @@ func.func @downward(%a: memref<8xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @infinite(%a: memref<8xf32>, %b: memref<8xi32>) {
+  affine.for %i = 0 to 8 {
+    %0 = affine.load %a[%i] : memref<8xf32>
+    // expected-error @+1 {{math.isinf has no code on a device; of math there are absf, acos,}}
+    %1 = math.isinf %0 : f32
+    %2 = arith.extui %1 : i1 to i32
+    affine.store %2, %b[%i] : memref<8xi32>
+  }
+  return
+}

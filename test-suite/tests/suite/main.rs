@@ -14,6 +14,7 @@ mod index_width;
 mod large;
 mod layouts;
 mod limits;
+mod math;
 mod memory;
 mod module_limits;
 mod names;

@@ -1,8 +1,8 @@
 //! `math`: functions of floats.
 
 use super::{Translator, unsupported};
-use crate::program::{Flop, Input, Instr};
-use crate::value::{Binary, Cast, Kind, Unary};
+use crate::program::{Flop, Instr};
+use crate::value::{Binary, Kind, Unary};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Op;
 
@@ -11,17 +11,17 @@ impl<'c> Translator<'c> {
         if let Some((unary, flop)) = unary_op(name) {
             let (kind, a) = self.numbers(op, 0)?;
             self.flop = flop;
-            let result = if matches!(unary, Unary::IsNan | Unary::IsInf | Unary::IsFinite) {
-                Kind::I1
-            } else {
-                kind
-            };
+            let result =
+                if matches!(unary, Unary::IsNan | Unary::IsFinite) { Kind::I1 } else { kind };
             return self.elementwise(op, result, a.len(), |to, index| Instr::Unary {
                 op: unary,
                 kind,
                 to,
                 a: a[index],
             });
+        }
+        if let Some((binary, flop)) = binary_op(name) {
+            return self.binary(op, binary, flop);
         }
         match name {
             "fma" => {
@@ -38,11 +38,7 @@ impl<'c> Translator<'c> {
                     negate_addend: false,
                 })
             }
-            "powf" => self.binary(op, Binary::Pow, Flop::Special),
-            "atan2" => self.binary(op, Binary::Atan2, Flop::Special),
-            "copysign" => self.binary(op, Binary::CopySign, Flop::None),
             "clampf" => self.clamp(op),
-            "fpowi" => self.whole_power(op),
             _ => Err(unsupported(op, format_args!("math.{name}"))),
         }
     }
@@ -67,31 +63,19 @@ impl<'c> Translator<'c> {
             b: high[index],
         })
     }
-
-    /// A float to the power of an integer, by way of that integer as a float.
-    fn whole_power(&mut self, op: Op<'c>) -> Result<(), Error> {
-        let (kind, a) = self.numbers(op, 0)?;
-        let (from, exponent) = self.numbers(op, 1)?;
-        let zero = self.input(Input::Constant(0));
-        let floats: Vec<_> = exponent
-            .iter()
-            .map(|reg| {
-                let to = self.fresh();
-                self.emit(Instr::Cast { cast: Cast::SignedToFloat, from, into: kind, to, a: *reg });
-                to
-            })
-            .collect();
-        self.flop = Flop::Special;
-        self.elementwise(op, kind, a.len(), |to, index| Instr::Binary {
-            op: Binary::Pow,
-            kind,
-            to,
-            a: a[index],
-            b: floats.get(index).copied().unwrap_or(zero),
-        })
-    }
 }
 
+/// An operation of `math` on two values.
+pub(crate) fn binary_op(name: &str) -> Option<(Binary, Flop)> {
+    Some(match name {
+        "powf" => (Binary::Pow, Flop::Special),
+        "atan2" => (Binary::Atan2, Flop::Special),
+        "copysign" => (Binary::CopySign, Flop::None),
+        _ => return None,
+    })
+}
+
+/// An operation of `math` on one value.
 pub(crate) fn unary_op(name: &str) -> Option<(Unary, Flop)> {
     Some(match name {
         "absf" => (Unary::AbsF, Flop::None),
@@ -99,6 +83,7 @@ pub(crate) fn unary_op(name: &str) -> Option<(Unary, Flop)> {
         "rsqrt" => (Unary::Rsqrt, Flop::Sqrt),
         "cbrt" => (Unary::Cbrt, Flop::Special),
         "erf" => (Unary::Erf, Flop::Special),
+        "erfc" => (Unary::Erfc, Flop::Special),
         "exp" => (Unary::Exp, Flop::Special),
         "exp2" => (Unary::Exp2, Flop::Special),
         "expm1" => (Unary::ExpM1, Flop::Special),
@@ -115,6 +100,9 @@ pub(crate) fn unary_op(name: &str) -> Option<(Unary, Flop)> {
         "sinh" => (Unary::Sinh, Flop::Special),
         "cosh" => (Unary::Cosh, Flop::Special),
         "tanh" => (Unary::Tanh, Flop::Special),
+        "asinh" => (Unary::Asinh, Flop::Special),
+        "acosh" => (Unary::Acosh, Flop::Special),
+        "atanh" => (Unary::Atanh, Flop::Special),
         "floor" => (Unary::Floor, Flop::None),
         "ceil" => (Unary::Ceil, Flop::None),
         "trunc" => (Unary::Trunc, Flop::None),
@@ -125,7 +113,6 @@ pub(crate) fn unary_op(name: &str) -> Option<(Unary, Flop)> {
         "ctlz" => (Unary::Ctlz, Flop::None),
         "cttz" => (Unary::Cttz, Flop::None),
         "isnan" => (Unary::IsNan, Flop::None),
-        "isinf" => (Unary::IsInf, Flop::None),
         "isfinite" => (Unary::IsFinite, Flop::None),
         _ => return None,
     })

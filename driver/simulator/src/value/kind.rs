@@ -1,7 +1,6 @@
 //! Scalar types: their widths, and how their values lie in 64 bits.
 
-use stencil_runtime::array::bf16;
-use stencil_runtime::number::half;
+use stencil_runtime::number::{brain, half};
 
 /// A scalar type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,7 +84,7 @@ impl Kind {
     pub fn number(self, value: f64) -> u64 {
         match self {
             Self::F16 => u64::from(half(value).to_bits()),
-            Self::Bf16 => u64::from(bf16::from_f32(value as f32).to_bits()),
+            Self::Bf16 => u64::from(brain(value).to_bits()),
             Self::F32 => u64::from((value as f32).to_bits()),
             Self::F64 => value.to_bits(),
             _ => self.wrap(value as i64),

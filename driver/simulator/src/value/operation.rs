@@ -10,6 +10,7 @@ pub enum Unary {
     Rsqrt,
     Cbrt,
     Erf,
+    Erfc,
     Exp,
     Exp2,
     ExpM1,
@@ -26,6 +27,9 @@ pub enum Unary {
     Sinh,
     Cosh,
     Tanh,
+    Asinh,
+    Acosh,
+    Atanh,
     Floor,
     Ceil,
     Trunc,
@@ -36,7 +40,6 @@ pub enum Unary {
     Ctlz,
     Cttz,
     IsNan,
-    IsInf,
     IsFinite,
 }
 
