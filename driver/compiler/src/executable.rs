@@ -371,7 +371,11 @@ impl Executable {
             temps,
         };
         let ran = execute::run(&self.plan, bound, inputs, target, &mut hooks);
-        let failure = if self.nest { Failure::of_nest } else { Failure::of_run };
+        let failure = |error: &execute::ExecuteError, cancelled| match stages::is_mlir(&self.source)
+        {
+            true => Failure::of_module(error, cancelled, self.nest),
+            false => Failure::of_run(error, cancelled),
+        };
         let ran = ran.map_err(|error| failure(&error, control.is_cancelled()))?;
         let execute::Outcome { outputs, launched } = ran;
         let execute::Launched { count: launches, elapsed, steps, iterations, .. } = launched;

@@ -107,13 +107,18 @@ impl Failure {
         }
     }
 
-    /// The same of a function of affine loops. A division by zero is its author's fault, and so is
-    /// a loop whose iterations are said to be parallel and touch one cell.
-    pub(crate) fn of_nest(error: &ExecuteError, cancelled: bool) -> Self {
+    /// The same of a module in MLIR, where some problems are its author's fault: a division by zero
+    /// and the read of a cell that does not exist, or of a function of affine loops (`nest`) a
+    /// division by zero and a loop whose iterations are said to be parallel and touch one cell.
+    pub(crate) fn of_module(error: &ExecuteError, cancelled: bool, nest: bool) -> Self {
+        let author = |problem| match problem {
+            Problem::DivisionByZero => true,
+            Problem::Race => nest,
+            Problem::OutOfBounds => !nest,
+            _ => false,
+        };
         match simulation_error(error) {
-            Some(fault) if matches!(fault.problem, Problem::DivisionByZero | Problem::Race) => {
-                Self::user(fault)
-            }
+            Some(fault) if author(fault.problem) => Self::user(fault),
             _ => Self::of_run(error, cancelled),
         }
     }

@@ -73,7 +73,7 @@ pub fn context(source: &Source) -> Result<Context, Failure> {
 /// Text beyond the limits of what is read, and faults of the compiler.
 pub fn kernels<'c>(context: &'c Context, text: &str, of: &Source) -> Result<Module<'c>, Failure> {
     mlir::check_text(text, &of.name).map_err(|error| {
-        let limit = error.message;
+        let limit = error.message.split(';').next().unwrap_or_default();
         Failure::user(format!(
             "the kernels at the gpu level can't be read: {limit}; leave out a pass"
         ))
