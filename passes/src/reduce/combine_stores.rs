@@ -5,6 +5,8 @@
 //! warp combine their values by shuffles, and the first lane stores one partial result. A kernel
 //! behind each launch combines the partial results.
 //!
+//! Refuses modules in which a tiled kernel is left.
+//!
 //! A cell is stored once, by the tile that it belongs to, so each value is combined once.
 //!
 //! ```text
@@ -63,6 +65,13 @@ impl Pass for CombineStores {
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let program = Program::read(module)?;
+        if let Some(kernel) = tiled::kernels(module)?.first() {
+            return Err(Error::new(
+                mlir::place(kernel.op.location()),
+                "this kernel stores no points of reductions yet; run combine-stores behind the \
+                 lowerings of all kernels",
+            ));
+        }
         let subject = Subject::of(module, &program)?;
         for field in &program.fields {
             let Some((into, combine)) = stencil::combined(field)? else { continue };

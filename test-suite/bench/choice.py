@@ -1,0 +1,230 @@
+"""The compiler's choice on random programs, against `naive` and the fastest candidate.
+
+    python3 test-suite/bench/choice.py draw FOLDER [--cases 100] [--seed S]
+    python3 FOLDER/choice.py build FOLDER [--release RELEASE] [--jobs J]
+    python3 FOLDER/choice.py run FOLDER OUT.tsv [--seconds S] [--jobs J]
+    python3 test-suite/bench/choice.py show OUT.tsv
+
+`draw` takes programs of the generator of random tests whose grids have 2^22 points or more, at 8192
+points along each open dimension in two dimensions and 512 in three; reductions and sweeps are left
+out, since their strategies are others. `build` compiles `naive`, the compiler's choice and the next
+candidates of each, and leaves out programs that are declined at this size or take longer than a
+minute. `run` needs Python and a GPU. Each program runs on random data, and results are not compared:
+the random tests do that. `show` prints how far the choice is behind.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import common
+
+SIZES = {2: 8192, 3: 512}
+FEWEST = 1 << 22
+# Bytes of all fields, twice: a launch reads one copy and writes the other.
+MOST_BYTES = 60e9
+CANDIDATES = 8
+STEPS = 24
+LONGEST = 60
+BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "ool": 1}
+
+
+def cells(extents, sizes):
+    """Points of a grid whose dimensions are `a..b` in the language's arithmetic."""
+    count = 1
+    for extent in extents:
+        first, last = (eval(end.replace("/", "//"), {}, sizes) for end in extent.split(".."))
+        count *= max(0, last - first + 1)
+    return count
+
+
+def large(text):
+    """The sizes at which a program is large; none where it is not, or not for this comparison."""
+    if re.search(r"'\[|\breduce\b|\buntil\b", text):
+        return None
+    grids = {name: grid.split(", ") for name, grid in re.findall(r"^grid (\w+) = \[(.*)\]$", text, re.M)}
+    own = SIZES.get(max(len(grid) for grid in grids.values()))
+    if own is None:
+        return None
+    open_sizes = {name: own for name in re.findall(r"^param (\w+)\s*$", text, re.M)}
+    fixed = {name: int(value) for name, value in re.findall(r"^param (\w+) = (-?\d+)", text, re.M)}
+    points = {name: cells(grid, open_sizes | fixed) for name, grid in grids.items()}
+    structs = {
+        name: sum(BYTES[kind] for kind in re.findall(r": \w*?(8|16|32|64|ool)\b", body))
+        for name, body in re.findall(r"^struct (\w+) \{(.*)\}$", text, re.M)
+    }
+    most, total = 0, 0
+    for role, kind, grid in re.findall(r"^(const |temp )?field \w+ : (.+?) on (\w+)", text, re.M):
+        most = max(most, points[grid] if not role else 0)
+        wide = structs.get(kind) or 8 * int((re.findall(r"vec<(\d+)", kind) or ["1"])[0])
+        total += 2 * wide * points[grid]
+    return open_sizes if most >= FEWEST and total <= MOST_BYTES else None
+
+
+def draw(args):
+    """Writes random programs and their sizes into a folder."""
+    common.take_along(args.folder, args.release, "choice.py")
+    words = [args.release / "stencil-fuzz", "programs", "--print", "--seed", args.seed]
+    printed = common.call([*words, "--cases", 20 * args.cases]).stdout
+    rows = []
+    for place, case in enumerate(re.split(r"^# case ", printed, flags=re.M)[1:]):
+        lines = case.splitlines()[1:]
+        text = "\n".join(line for line in lines if not line.startswith("#")) + "\n"
+        found = large(text)
+        if found is None:
+            continue
+        scalars = dict(re.findall(r"--set (\w+)=(\S+)", lines[0]))
+        rows.append({"case": place, "sizes": found, "scalars": scalars})
+        (args.folder / f"case{place}.stencil").write_text(text)
+        if len(rows) == 2 * args.cases:
+            break
+    facts = {"seed": args.seed, "cases": args.cases, "commit": common.commit(), "rows": rows}
+    (args.folder / "programs.json").write_text(json.dumps(facts) + "\n")
+    print(f"{len(rows)} programs, for {args.cases} that are accepted")
+
+
+def compiled(stencilc, folder, row):
+    """Plans of a program: naive, the choice, the next candidates; or why there are none."""
+    stem = folder / f"case{row['case']}"
+    words = [stencilc, f"{stem}.stencil", *common.pairs("-D", row["sizes"]), "--emit=ptx,plan"]
+    start = time.monotonic()
+    for name, options in {
+        "naive": ["--strategy", "naive"],
+        "choice": ["--candidates", CANDIDATES],
+    }.items():
+        every = [str(word) for word in [*words, *options, "-o", f"{stem}.{name}"]]
+        try:
+            done = subprocess.run(every, capture_output=True, text=True, timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            return {**row, "why": f"{name} takes over {LONGEST} s"}
+        if done.returncode:
+            return {**row, "why": done.stderr.splitlines()[0]}
+    plans = sorted(path.name for path in folder.glob(f"case{row['case']}.choice.*plan.json"))
+    plans.sort(key=lambda name: int((re.findall(r"choice\.(\d+)\.", name) or ["0"])[0]))
+    plans = [f"case{row['case']}.naive.plan.json", *plans]
+    return {**row, "plans": plans, "seconds": round(time.monotonic() - start, 1)}
+
+
+def build(args):
+    """Compiles the programs that were drawn."""
+    made = common.manifest(args.folder, "programs.json", "choice.py draw")
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        stencilc = args.release / "stencilc"
+        rows = list(pool.map(lambda row: compiled(stencilc, args.folder, row), made["rows"]))
+    good = [row for row in rows if "plans" in row][: made["cases"]]
+    refused = [row["why"] for row in rows if "why" in row]
+    made |= {"rows": good, "refused": refused}
+    (args.folder / "plans.json").write_text(json.dumps(made, indent=1) + "\n")
+    print(f"{len(good)} programs, {sum(len(row['plans']) for row in good)} plans; {len(refused)} refused")
+
+
+def measured(folder, plans, options):
+    """Runs stencil-bench over plans; its JSON, or none."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        words = [folder / "stencil-bench", *(folder / plan for plan in plans)]
+        words += ["--json", file.name, "--graph", *options]
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+        text = pathlib.Path(file.name).read_text()
+    if not text:
+        print(f"{plans[0]}: {done.stderr.strip()[:300]}", flush=True)
+    return json.loads(text) if text else None
+
+
+def run(args):
+    """Measures what was built."""
+    start = time.monotonic()
+    made = common.manifest(args.folder, "plans.json", "choice.py build")
+    own = {row["case"]: common.pairs("--set", row["scalars"]) for row in made["rows"]}
+
+    def load(row):
+        # The driver keeps what it compiled for the measured run.
+        return measured(args.folder, row["plans"], ["--steps", 1, "--repeat", 1, *own[row["case"]]])
+
+    facts = {"what": "schedules of random programs, GCells/s", "seed": made["seed"]}
+    facts |= {"commit": made["commit"], "steps": STEPS, "refused": len(made["refused"])}
+    lines = []
+    for first in range(0, len(made["rows"]), args.jobs):
+        rows = made["rows"][first : first + args.jobs]
+        if args.jobs > 1:
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                list(pool.map(load, rows))
+        for row in rows:
+            if time.monotonic() - start > args.seconds:
+                break
+            options = ["--steps", STEPS, "--repeat", 2, "--pause", 0, *own[row["case"]]]
+            found = measured(args.folder, row["plans"], options)
+            if not found:
+                continue
+            facts |= common.device_facts(found, facts)
+            for result in found["results"]:
+                place = row["plans"].index(pathlib.Path(result["plan"]).name)
+                what = {"case": row["case"], "place": place}
+                lines.append({**what, **common.measurement(result)})
+            common.write_record(args.out, facts, lines)
+    facts["seconds"] = round(time.monotonic() - start)
+    common.write_record(args.out, facts, lines)
+    print(f"{len(lines)} schedules of {len({line['case'] for line in lines})} programs in {facts['seconds']} s")
+
+
+def show(args):
+    """Prints how far the choice is behind naive and behind the fastest."""
+    _, rows = common.read_record(args.out)
+    cases = {}
+    for row in rows:
+        cases.setdefault(row["case"], {})[int(row["place"])] = row
+    shares = []
+    for case, places in cases.items():
+        rate = {place: float(row["gcells"]) for place, row in places.items()}
+        if 0 not in rate or 1 not in rate:
+            continue
+        best = max(rate, key=rate.get)
+        shares.append((rate[1] / rate[best], rate[1] / rate[0], rate[best] / rate[0], case, best))
+    shares.sort()
+    for of_best, of_naive, gain, case, best in shares:
+        if of_best < 0.85 or of_naive < 0.95:
+            one, other = cases[case][1], cases[case][best]
+            print(f"case {case}: {of_best:.2f} of the fastest, {of_naive:.2f} of naive; "
+                  f"{one['strategy']} {one['tile']} T {one['height']}, fastest "
+                  f"{other['strategy']} {other['tile']} T {other['height']}")
+    count = len(shares)
+    print(f"{count} programs; naive can be doubled in {sum(gain >= 2 for _, _, gain, *_ in shares)}")
+    print(f"within 15 % of the fastest: {sum(one >= 0.85 for one, *_ in shares)}")
+    print(f"more than 5 % slower than naive: {sum(one < 0.95 for _, one, *_ in shares)}")
+    print(f"choice over naive, geometric mean: {statistics.geometric_mean([s[1] for s in shares]):.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    release = common.ROOT / "target/release"
+    for name, act in {"draw": draw, "build": build, "run": run, "show": show}.items():
+        command = commands.add_parser(name)
+        command.set_defaults(act=act)
+        if name != "show":
+            command.add_argument("folder", type=pathlib.Path)
+        if name in ("run", "show"):
+            command.add_argument("out", type=pathlib.Path)
+        if name in ("draw", "build"):
+            command.add_argument("--release", type=pathlib.Path, default=release)
+        if name in ("build", "run"):
+            command.add_argument("--jobs", type=int, default=1)
+        if name == "draw":
+            command.add_argument("--cases", type=int, default=100)
+            command.add_argument("--seed", type=int, required=True)
+        if name == "run":
+            command.add_argument("--seconds", type=float, default=3600)
+    args = parser.parse_args()
+    args.act(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
