@@ -100,7 +100,8 @@ pub fn parse_module<'c>(context: &'c Context, text: &str, name: &str) -> Result<
             Some(Module::from_raw(module))
         }
     });
-    module.ok_or_else(|| first_error(diagnostics).unwrap_or_else(|| text::unread(text, name)))
+    let error = |diagnostics| first_error(diagnostics).map(text::explained);
+    module.ok_or_else(|| error(diagnostics).unwrap_or_else(|| text::unread(text, name)))
 }
 
 fn c_string(text: &str) -> Result<CString, Error> {

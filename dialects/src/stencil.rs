@@ -351,7 +351,7 @@ fn params<'c>(op: Op<'c>) -> Result<Vec<&'c str>, Error> {
 pub(crate) fn no_program(module: Op) -> Error {
     let place = mlir::place(module.location());
     let message = "the module is no stencil program: it lacks stencil.params, the names of its \
-                   run-time sizes";
+                   run-time sizes; nor has it a func.func with affine loops";
     Error::new(place, message)
 }
 

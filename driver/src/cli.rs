@@ -169,7 +169,7 @@ pub(crate) enum Contraction {
 
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {
-    /// The program: .stencil, .sl, or stencil IR as .mlir
+    /// The program: .stencil, .sl, or .mlir with affine loops or the dialect stencil
     pub(crate) file: PathBuf,
     /// A value for a param: N=4096
     #[arg(short = 'D', value_name = "PARAM=SIZE", value_parser = size)]

@@ -190,13 +190,17 @@ pub fn host_llvm() -> Vec<Step> {
     ]
 }
 
-/// From a function of affine loops to one whose arrays have the order of dimensions that its
-/// kernels use.
-pub fn nest_arrays(config: &Config) -> Vec<Step> {
-    match config.transpose_arrays {
-        true => vec![Step::ours(TransposeArrays::default())],
-        false => Vec::new(),
+/// From a function of affine loops to one whose arrays and loops have the order that its kernels
+/// use.
+pub fn nest_order(config: &Config) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if config.transpose_arrays {
+        steps.push(Step::ours(TransposeArrays::default()));
     }
+    if !config.no_nest_tiles {
+        steps.push(Step::ours(SinkTimeLoops));
+    }
+    steps
 }
 
 /// From a function of affine loops to the gpu level.
@@ -206,9 +210,8 @@ pub fn nest_arrays(config: &Config) -> Vec<Step> {
 /// that it made, and takes barriers for a proof that `eliminate-barriers` may leave out.
 /// `place-constants` comes last: it follows the lanes' addresses too.
 pub fn nest_gpu(config: &Config) -> Vec<Step> {
-    let mut steps = nest_arrays(config);
+    let mut steps = nest_order(config);
     if !config.no_nest_tiles {
-        steps.push(Step::ours(SinkTimeLoops));
         let tile = config.nest_tile.as_ref().map(TileAffineNest::from).unwrap_or_default();
         steps.push(Step::ours(TileAffineNest { constants: !config.no_place_constants, ..tile }));
     }

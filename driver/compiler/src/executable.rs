@@ -194,7 +194,8 @@ impl Executable {
         let paused = control.pauses.is_some() || request.first_step != 0;
         if self.nest && (request.steps.is_some() || paused) {
             return Err(Failure::user(format!(
-                "{}: a function of affine loops has no steps to choose; leave them out",
+                "{}: a function of affine loops has no steps to choose; leave out steps, snapshots \
+                 and checkpoints",
                 self.source.name
             )));
         }

@@ -133,8 +133,8 @@ impl<'c, 's> Compilation<'c, 's> {
         let module = if is_mlir(source) {
             if let Some((name, _)) = options.defines.first() {
                 return Err(Failure::user(format!(
-                    "a value is given for the param {name}, and {} has its sizes in the IR; leave \
-                     the value out",
+                    "a value is given for the param {name}, and {} is IR, whose sizes are compiled \
+                     as they stand; leave the value out, and give an open size to run --size",
                     source.name
                 )));
             }
@@ -279,14 +279,14 @@ impl<'c, 's> Compilation<'c, 's> {
             .map_err(|error| Failure::in_source(&error, self.source))
     }
 
-    /// On to a function of affine loops whose arrays have the order of dimensions that its kernels
-    /// use. Another module stays as it is.
+    /// On to a function of affine loops whose arrays and loops have the order that its kernels use.
+    /// Another module stays as it is.
     ///
     /// # Errors
     /// What is wrong with the function.
-    pub(crate) fn order_arrays(&mut self) -> Result<(), Failure> {
+    pub(crate) fn order_nest(&mut self) -> Result<(), Failure> {
         match self.nest {
-            true => self.run(&pipeline::nest_arrays(&self.options.config)),
+            true => self.run(&pipeline::nest_order(&self.options.config)),
             false => Ok(()),
         }
     }

@@ -84,7 +84,7 @@ impl Session {
         let in_source = |error: Error| Failure::in_source(&error, source);
         let context = stages::context(source)?;
         let mut compilation = self.begin(&context, source, control.reborrow())?;
-        compilation.order_arrays()?;
+        compilation.order_nest()?;
         let module = compilation.module;
         let device = Target::of(&module).map_err(in_source)?.device;
         if !device.has_ptx() {

@@ -115,11 +115,12 @@ impl<'c> Declared<'c> {
         for (place, ((value, named), name)) in values.iter().zip(&names).zip(&all).enumerate() {
             let twice = all.get(..place).is_some_and(|before| before.contains(name));
             if twice || name.is_empty() {
+                let fault = if twice { "another argument's too" } else { "empty" };
                 return Err(refuse(
                     function,
                     &format!(
-                        "the name `{name}` of argument {place} is \
-                    empty, or another argument's too; give each a stencil.name of its own"
+                        "the name `{name}` of argument {place} is {fault}; give each argument a \
+                         stencil.name of its own"
                     ),
                 ));
             }
@@ -365,9 +366,9 @@ fn plain_array<'c>(
         return Err(unknown(function, name, array.into()));
     }
     if dims.is_empty() || dims.len() > MOST_RANK {
+        let remedy = if dims.is_empty() { "make it memref<1x...>" } else { "join some of them" };
         let message = format!(
-            "the array `{name}` has {} dimensions, and an array has 1 to {MOST_RANK}; join some \
-             of them",
+            "the array `{name}` has {} dimensions, and an array has 1 to {MOST_RANK}; {remedy}",
             dims.len()
         );
         return Err(decline(function, &message));

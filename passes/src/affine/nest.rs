@@ -283,7 +283,11 @@ impl<'c> Reader<'c> {
                     self.form(op, Linear { constant, ..self.unit(usize::MAX) });
                 }
                 _ if name.starts_with("arith.") || name.starts_with("math.") => {}
-                _ => return Err(refuse(op, "a nest has affine loops, loads and stores alone")),
+                _ => return Err(refuse(
+                    op,
+                    "a nest has affine loops, loads and stores alone, beside arith and math; for a \
+                     condition use arith.select or a bound of a loop",
+                )),
             }
             for result in mlir::results(op) {
                 self.loads.insert(mlir::key(result), made.clone());
@@ -295,7 +299,11 @@ impl<'c> Reader<'c> {
     fn repeat(&mut self, op: Op<'c>, around: &mut Vec<usize>) -> Result<(), Error> {
         let body = mlir::entry(op).ok_or_else(|| refuse(op, "the loop has no body"))?;
         if !mlir::results(op).is_empty() {
-            return Err(refuse(op, "a value is carried by the loop; keep it in a buffer"));
+            return Err(refuse(
+                op,
+                "a value is carried by the loop; make the loop an affine.for that keeps the value \
+                 in an array",
+            ));
         }
         let depth = around.len();
         let parallel = mlir::name(op) == "affine.parallel";
@@ -391,7 +399,11 @@ impl<'c> Reader<'c> {
     fn linear(&self, op: Op, map: AffineMap, operands: &[Val]) -> Result<Vec<Linear>, Error> {
         let inputs = operands.iter().take(map.input_count());
         let inputs = inputs.map(|value| self.value(op, *value)).collect::<Result<Vec<_>, _>>()?;
-        let none = || refuse(op, "an index is not linear");
+        let none = || {
+            let text = "a bound or an index has a division or a remainder, and only sums of sizes \
+                        and counters times constants can be analysed";
+            refuse(op, text)
+        };
         let zero = self.unit(usize::MAX);
         let result = |place| {
             let expression = map.result(place).map_err(|_| none())?;

@@ -248,7 +248,7 @@ fn time_loop<'c>(
 }
 
 /// The first and the last value of a counter with constant bounds.
-fn constant_range(nest: &Nest, at: usize) -> Option<(i64, i64)> {
+pub fn constant_range(nest: &Nest, at: usize) -> Option<(i64, i64)> {
     let (mut first, mut last) = (i64::MIN, i64::MAX);
     for bound in &nest.loops.get(at)?.bounds {
         let own = factor(nest, bound, at);

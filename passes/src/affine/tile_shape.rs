@@ -7,10 +7,12 @@
 //! axis. Threads of 8 x 32 have two rows where no copy depends on the row, and 4 x 2 cells where a
 //! window slides along x. Where one axis is all there is and each thread reads elements of its own,
 //! as in a product of a matrix and a vector, the threads are too few to keep memory busy: a block
-//! then has 32 that compute, and eight times as many that copy.
+//! then has 32 that compute, and eight times as many that copy. A tile is no larger than the loops
+//! with constant bounds that it covers.
 
 use super::launches::{Function, Launch};
-use super::shared_tiles::{Copy, Home, Tileable, TimeLoop, factors};
+use super::nest::Nest;
+use super::shared_tiles::{Copy, Home, Tileable, TimeLoop, constant_range, factors};
 use crate::kernel::shared_memory::shared_bytes;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{ShapedTypeLike, Type, ValueLike};
@@ -35,6 +37,9 @@ const MOST_OPERATIONS: i64 = 1 << 15;
 
 /// Bytes of registers with elements at most.
 const MOST_REGISTERS: i64 = 512;
+
+/// Threads of a block along z at most, on every device.
+const MOST_ALONG_Z: i64 = 64;
 
 /// Iterations of a loop in time that share a copy at most.
 pub const MOST_TIME: i64 = 1024;
@@ -242,8 +247,11 @@ pub fn default<'c>(
     {
         *rows = 2;
     }
+    let mut threads = threads.to_vec();
+    within_extents(&points(function.nest, launch), &mut threads, &mut per_thread);
+    let several = per_thread.iter().any(|cells| *cells > 1);
     let mut tile = NestTile {
-        threads: slowest_first(threads),
+        threads: slowest_first(&threads),
         copiers: if streams { 8 } else { 1 },
         per_thread: slowest_first(&per_thread),
         blocked: false,
@@ -266,6 +274,45 @@ pub fn default<'c>(
     match fit(function, launch, tileable, &tile, device) {
         Ok(_) => Ok(tile),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Points along each axis, x first, where they are constant: the most of the axis's loops.
+fn points(nest: &Nest, launch: &Launch) -> Vec<Option<i64>> {
+    let of = |axis: usize| {
+        let own = launch.axes.iter().filter(|(_, at)| **at == axis);
+        let all = own.map(|(at, _)| {
+            let (first, last) = constant_range(nest, *at)?;
+            last.checked_sub(first)?.checked_add(1)
+        });
+        all.collect::<Option<Vec<_>>>()?.into_iter().max()
+    };
+    (0..launch.axis_count()).map(of).collect()
+}
+
+/// Makes a tile no larger than the next power of two of its points. First a thread has fewer cells,
+/// then there are fewer threads; the threads that are left over go to other axes.
+fn within_extents(points: &[Option<i64>], threads: &mut [i64], per_thread: &mut [i64]) {
+    let before: i64 = threads.iter().product();
+    let room = |axis: usize| {
+        let points = points.get(axis).copied().flatten().and_then(|all| u64::try_from(all).ok());
+        points.map_or(i64::MAX, |all| all.max(1).next_power_of_two().try_into().unwrap_or(i64::MAX))
+    };
+    for (axis, (threads, cells)) in threads.iter_mut().zip(per_thread.iter_mut()).enumerate() {
+        while *threads * *cells > room(axis) && *cells > 1 {
+            *cells /= 2;
+        }
+        *threads = (*threads).min(room(axis));
+    }
+    for axis in 0..threads.len() {
+        let most = if axis == 2 { MOST_ALONG_Z } else { before };
+        while threads.iter().product::<i64>() < before {
+            let Some((own, cells)) = threads.get_mut(axis).zip(per_thread.get(axis)) else { break };
+            if *own * 2 > most || *own * *cells * 2 > room(axis) {
+                break;
+            }
+            *own *= 2;
+        }
     }
 }
 

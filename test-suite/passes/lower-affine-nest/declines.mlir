@@ -49,7 +49,7 @@ func.func @rank(%a: memref<2x2x2x2xf32> {stencil.name = "A"}) {
 
 func.func @carried(%a: memref<8xf32>) {
   %zero = arith.constant 0.0 : f32
-  // expected-error @+1 {{affine.for: a value is carried by the loop; keep it in a buffer}}
+  // expected-error @+1 {{affine.for: a value is carried by the loop; make the loop an affine.for that keeps the value in an array}}
   %sum = affine.for %i = 0 to 8 iter_args(%s = %zero) -> f32 {
     %0 = affine.load %a[%i] : memref<8xf32>
     %1 = arith.addf %s, %0 : f32
@@ -77,7 +77,7 @@ module {
 
 // -----
 
-// expected-error @+1 {{the name `A` of argument 1 is empty, or another argument's too; give each a stencil.name of its own}}
+// expected-error @+1 {{the name `A` of argument 1 is another argument's too; give each argument a stencil.name of its own}}
 func.func @names(%a: memref<8xf32> {stencil.name = "A"}, %b: memref<8xf32> {stencil.name = "A"}) {
   %zero = arith.constant 0.0 : f32
   affine.for %i = 0 to 8 {

@@ -6,6 +6,19 @@ use crate::error::{Error, Place};
 
 const DIALECTS: [&str; 3] = ["stencil", "tiled", "peer"];
 
+/// An error of MLIR's parser with a remedy, where it has none and one is known.
+pub fn explained(error: Error) -> Error {
+    match error.message.starts_with("source must contain a single top-level operation") {
+        true => Error {
+            message: "the file has several operations at its top; put all of them into one \
+                      `module { ... }`"
+                .to_owned(),
+            ..error
+        },
+        false => error,
+    }
+}
+
 /// The error of a text that MLIR's parser refuses without a message.
 pub fn unread(text: &str, name: &str) -> Error {
     let tokens: Vec<_> = Tokens::new(text).collect();

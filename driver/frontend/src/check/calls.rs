@@ -236,7 +236,11 @@ impl Checker<'_> {
             other => {
                 let message =
                     format!("`{}` is {} and cannot be called", name.node, other.describe());
-                self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
+                let help = match other {
+                    Symbol::Struct(_) => "write a value of it as `Name { member: value }`",
+                    _ => "write its name alone",
+                };
+                self.report(Diagnostic::error(message, name.span, "").help(help));
             }
         }
         None
