@@ -5,9 +5,9 @@
 //! part of dynamic shared memory, a thread's own buffer, an argument in global memory. Arguments
 //! may be the same memory. An operation that is not known here may read and write everything.
 
-use super::lane_values;
+use super::{lane_addresses, lane_values};
 use melior::ir::r#type::MemRefType;
-use melior::ir::{ShapedTypeLike, ValueLike};
+use melior::ir::{ShapedTypeLike, Type, ValueLike};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use stencil_dialects::attribute;
@@ -30,7 +30,7 @@ struct Access {
     memref: usize,
     writes: bool,
     /// Of each index, the axis along which it is the thread's number. Nothing for vectors, which
-    /// reach into the elements of others.
+    /// reach into the elements of others, and where different indices may mean one element.
     threads: Vec<Option<usize>>,
 }
 
@@ -112,6 +112,8 @@ impl Access {
 /// A kernel, with what its values come from.
 pub struct Kernel<'c> {
     makers: BTreeMap<usize, Op<'c>>,
+    /// The arguments of the kernel itself. Those of loops may be any of several buffers.
+    arguments: Vec<Val<'c>>,
 }
 
 impl<'c> Kernel<'c> {
@@ -120,7 +122,8 @@ impl<'c> Kernel<'c> {
         let makers = mlir::walk(kernel).into_iter().flat_map(|op| {
             mlir::results(op).into_iter().map(move |result| (mlir::key(result), op))
         });
-        Self { makers: makers.collect() }
+        let arguments = mlir::entry(kernel).map(mlir::arguments).unwrap_or_default();
+        Self { makers: makers.collect(), arguments }
     }
 
     /// The effects of an operation and of all in it.
@@ -155,9 +158,32 @@ impl<'c> Kernel<'c> {
         };
         let Some(place) = self.place(*memref) else { return Known::Unknown };
         let thread = |index: &Val<'c>| self.thread_axis(*index);
-        let is_vector = name.starts_with("vector.");
-        let threads = if is_vector { Vec::new() } else { indices.iter().map(thread).collect() };
+        let apart = !name.starts_with("vector.") && self.are_apart(*memref);
+        let threads = if apart { indices.iter().map(thread).collect() } else { Vec::new() };
         Known::Access(Access { place, memref: mlir::key(*memref), writes, threads })
+    }
+
+    /// Whether different indices of a memref are different elements: its rows lie behind each other.
+    fn are_apart(&self, memref: Val<'c>) -> bool {
+        let Ok(ty) = MemRefType::try_from(memref.r#type()) else { return false };
+        let extents = lane_addresses::extents(memref);
+        let plain = MemRefType::new(ty.element(), &extents, None, ty.memory_space());
+        if Type::from(plain) == ty.into() {
+            return true;
+        }
+        let view = self.makers.get(&mlir::key(memref));
+        let view = view.filter(|op| mlir::name(**op) == "memref.reinterpret_cast");
+        let strides = view.and_then(|op| mlir::attribute(*op, "static_strides"));
+        let Some(strides) = strides.and_then(attribute::as_integers) else { return false };
+        // Each stride holds all that the faster dimensions reach. One that is not known, and the
+        // stride above an extent that is not known, count as too small.
+        let mut reach = 1_i64;
+        strides.len() == extents.len()
+            && strides.iter().zip(&extents).rev().all(|(stride, extent)| {
+                let apart = *stride >= reach;
+                reach = if *extent < 0 { i64::MAX } else { stride.saturating_mul(*extent) };
+                apart
+            })
     }
 
     /// Where a memref lies; nothing where it is not known.
@@ -166,8 +192,9 @@ impl<'c> Kernel<'c> {
         let space = ty.memory_space().map(|space| space.to_string()).unwrap_or_default();
         let Some(maker) = self.makers.get(&mlir::key(memref)) else {
             return match space.as_str() {
-                "#gpu.address_space<workgroup>" => Some(Place::Shared(mlir::key(memref))),
                 "#gpu.address_space<private>" => Some(Place::Own),
+                _ if !self.arguments.contains(&memref) => None,
+                "#gpu.address_space<workgroup>" => Some(Place::Shared(mlir::key(memref))),
                 "" | "#gpu.address_space<global>" => Some(Place::Global(mlir::key(memref))),
                 _ => None,
             };
@@ -183,10 +210,11 @@ impl<'c> Kernel<'c> {
             "memref.view" => {
                 let operands = mlir::operands(*maker);
                 let source = self.place(*operands.first()?)?;
-                let (Place::Dynamic(_), [_, shift]) = (&source, operands.as_slice()) else {
+                let (Place::Dynamic(all), [_, shift]) = (&source, operands.as_slice()) else {
                     return Some(source);
                 };
-                Some(self.bytes(ty, *shift).map_or(source, Place::Dynamic))
+                let own = self.bytes(ty, *shift, all.start);
+                Some(own.map_or(source, Place::Dynamic))
             }
             "memref.subview"
             | "memref.cast"
@@ -196,10 +224,11 @@ impl<'c> Kernel<'c> {
         }
     }
 
-    /// The bytes of a view of dynamic shared memory.
-    fn bytes(&self, ty: MemRefType<'c>, shift: Val<'c>) -> Option<Range<i64>> {
+    /// The bytes of a view of dynamic shared memory, or of a part that begins there.
+    fn bytes(&self, ty: MemRefType<'c>, shift: Val<'c>, begin: i64) -> Option<Range<i64>> {
         let shift = self.makers.get(&mlir::key(shift))?;
         let start = mlir::attribute(*shift, "value").and_then(attribute::as_integer)?;
+        let start = start.checked_add(begin)?;
         let element = i64::from(mlir::bit_width(ty.element())?.div_ceil(8));
         let bytes = mlir::static_cells(ty.into())?.checked_mul(element)?;
         Some(start..start.checked_add(bytes)?)

@@ -341,7 +341,11 @@ impl<'c> ThreadValues<'c> {
         }
         let numbers: Option<Vec<Number>> =
             operands.iter().map(|operand| self.integer(*operand, depth)).collect();
-        if let Some(made) = numbers.and_then(|numbers| combined(name, &numbers)) {
+        let made = numbers.and_then(|numbers| {
+            let made = combined(name, &numbers)?;
+            holds(value, name, &made).then_some(made)
+        });
+        if let Some(made) = made {
             return Some(Form::Number(made));
         }
         let alike =
@@ -384,6 +388,22 @@ fn product(left: &Number, right: &Number) -> Option<Number> {
         (Some(factor), _) => right.times(factor),
         _ => left.join(right, i64::checked_mul),
     }
+}
+
+/// Whether the type of a value holds the number that an operation makes, so that nothing wraps. Of
+/// a sum with a value that is not known, i32 is taken to, as an index is. Extended without its sign,
+/// a number is the same only where it is not negative.
+fn holds(value: Val, name: &str, made: &Number) -> bool {
+    const FEWEST_BITS: i64 = 32;
+    let range = match mlir::bit_width(value.r#type()).map(i64::from) {
+        Some(1) => 0..2,
+        Some(bits @ 2..FEWEST_BITS) if made.terms.is_empty() => -(1 << (bits - 1))..1 << (bits - 1),
+        Some(2..FEWEST_BITS) => return false,
+        Some(FEWEST_BITS) => i64::from(i32::MIN)..1 << 31,
+        _ => i64::MIN..i64::MAX,
+    };
+    let unsigned = ["arith.extui", "arith.index_castui"].contains(&name);
+    made.at.iter().all(|at| range.contains(at) && (*at >= 0 || !unsigned))
 }
 
 /// The number that an operation on numbers makes.

@@ -59,7 +59,7 @@ pub fn groups<'c>(
     if !finder.is_ordered(all) {
         return Vec::new();
     }
-    let mut found = Vec::new();
+    let (mut found, mut left) = (Vec::new(), Vec::new());
     let mut rest = all;
     while let Some((group, behind)) = rest.split_at_checked(width) {
         match finder.group(group) {
@@ -67,10 +67,14 @@ pub fn groups<'c>(
                 found.push(group);
                 rest = behind;
             }
-            None => rest = rest.get(1..).unwrap_or_default(),
+            None => {
+                left.extend(group.first());
+                rest = rest.get(1..).unwrap_or_default();
+            }
         }
     }
-    if finder.are_distinct(&found) { found } else { Vec::new() }
+    left.extend(rest);
+    if finder.are_distinct(&found, &left) { found } else { Vec::new() }
 }
 
 /// The loads or the stores of a copy.
@@ -262,19 +266,21 @@ impl<'c> Finder<'c, '_> {
             && to_barrier(&mut behind.iter().skip(1))
     }
 
-    /// Whether the stores of all groups go to different elements, so that their order is open.
-    fn are_distinct(&self, groups: &[Group<'c>]) -> bool {
+    /// Whether the stores of all groups, and of the copies that are left, go to different elements,
+    /// so that their order is open.
+    fn are_distinct(&self, groups: &[Group<'c>], left: &[&ElementCopy<'c>]) -> bool {
+        let whole = groups.iter().filter_map(|group| group.copies.first());
+        let whole = whole.map(|copy| (copy, self.width * self.threads));
+        let all: Vec<_> = whole.chain(left.iter().map(|copy| (*copy, self.threads))).collect();
         let stores = groups.first().map_or(0, |group| group.whole.len());
         (0..stores).all(|number| {
             let (mut places, mut terms) = (BTreeSet::new(), None);
-            groups.iter().all(|group| {
-                let store = group.copies.first().and_then(|copy| copy.stores.get(number));
-                let Some(numbers) = store.and_then(|store| self.numbers(store)) else {
-                    return false;
-                };
+            all.iter().all(|(copy, count)| {
+                let numbers = copy.stores.get(number).and_then(|store| self.numbers(store));
+                let Some(numbers) = numbers else { return false };
                 let own: Vec<_> = numbers.iter().map(|number| number.terms.clone()).collect();
                 let alike = *terms.get_or_insert_with(|| own.clone()) == own;
-                let mut cells = (0..self.width * self.threads).map(|place| {
+                let mut cells = (0..*count).map(|place| {
                     numbers.iter().map(|number| number.at.get(place).copied()).collect::<Vec<_>>()
                 });
                 alike && cells.all(|cell| places.insert(cell))

@@ -330,8 +330,15 @@ impl<'c> VectorCopy<'c, '_> {
         }
     }
 
-    /// Aligns a shared buffer that the kernel declares.
-    fn align(&self, buffer: Val<'c>) -> Result<(), Error> {
+    /// Aligns a shared buffer that the kernel declares, or that a view is one of.
+    fn align(&self, view: Val<'c>) -> Result<(), Error> {
+        let mut buffer = view;
+        while let Some(source) = self.values.maker(buffer).and_then(|op| {
+            let is_view = mlir::name(op) == "memref.reinterpret_cast";
+            mlir::operands(op).first().copied().filter(|_| is_view)
+        }) {
+            buffer = source;
+        }
         let name = "workgroup_attrib_attrs";
         let ty = attribute::read(self.kernel, "function_type", attribute::as_type)?;
         let inputs = FunctionType::try_from(ty).map_or(0, |ty| ty.input_count());

@@ -100,8 +100,8 @@ fn vectorize<'c>(context: &'c Context, kernel: Op<'c>) -> Result<(), Error> {
 fn width(copy: &ElementCopy) -> Option<usize> {
     let load = copy.loads.first()?;
     let bits = i64::from(mlir::bit_width(element(load)?)?);
-    let width = (bits % 8 == 0).then(|| WIDEST * 8 / bits)?;
-    usize::try_from(width).ok().filter(|width| *width > 1)
+    let width = usize::try_from((bits % 8 == 0).then(|| WIDEST * 8 / bits)?).ok()?;
+    (width > 1 && width.is_power_of_two() && bits.unsigned_abs().is_power_of_two()).then_some(width)
 }
 
 /// The type of an access's element.
