@@ -33,6 +33,8 @@ pub struct Device {
     pub l2: u64,
     /// Bytes per second of a copy within device memory, reads and writes counted together.
     pub copy_bandwidth: f64,
+    /// Bytes per second from the host's memory to the device's, or back.
+    pub host_bandwidth: f64,
     /// Fused multiply-adds per second in f32.
     pub fma_f32: f64,
     /// Fused multiply-adds per second in f64.

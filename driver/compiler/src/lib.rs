@@ -28,6 +28,7 @@ mod options;
 mod outcome;
 mod parts;
 mod pauses;
+pub mod predicted_run;
 mod processor;
 mod report;
 mod roofline;

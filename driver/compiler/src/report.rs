@@ -4,19 +4,22 @@
 
 use crate::failure::Failure;
 use crate::level::Level;
+use crate::predicted_run::{self, Mix, PredictedRun};
 use crate::session::{Compiled, Session};
-use crate::toolchain;
-use crate::traffic::{self, Traffic};
-use crate::{roofline, waves};
+use crate::toolchain::{self, KernelResources};
+use crate::traffic::{self, Effort, Traffic};
+use crate::{roofline, stages, waves};
 use serde::Serialize;
 use serde_json::json;
 use std::fmt::{self, Display, Formatter};
+use stencil_dialects::mlir;
 use stencil_frontend::source::Source;
 use stencil_passes::affine;
 use stencil_passes::schedule::predict::Candidate;
 use stencil_passes::schedule::waves::Sweep;
-use stencil_runtime::model::{Residency, Roofline, Work, residency};
-use stencil_runtime::plan::Settings;
+use stencil_runtime::device::Device;
+use stencil_runtime::model::{Prediction, Residency, Roofline, Work, residency};
+use stencil_runtime::plan::{Plan, Settings};
 
 /// What a kernel takes of a multiprocessor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,7 +62,16 @@ pub struct Report {
     /// Loads and stores of a run; none where the compile did not keep the gpu level, or where the
     /// program takes no large sizes.
     pub traffic: Option<Traffic>,
+    /// What the warps of the same run do; none where there is no such run.
+    pub mix: Option<Mix>,
+    /// The predicted time of the same run, for a function of affine loops.
+    pub run: Option<PredictedRun>,
+    /// Clocks of a multiprocessor in a second.
+    pub clock: f64,
 }
+
+/// What a report has of a run with large sizes.
+type OfRun = (Option<Traffic>, Option<Mix>, Option<PredictedRun>);
 
 impl Session {
     /// The report on a compile of a source, which must have kept the plan and the PTX, and the gpu
@@ -76,43 +88,75 @@ impl Session {
             None => None,
         };
         let device = self.options.target()?.device;
-        let kernel = |kernel: &stencil_runtime::plan::Kernel| {
-            let found = resources.iter().flatten().find(|found| found.name == kernel.name);
-            let threads = kernel.block.iter().copied().fold(1, u32::saturating_mul);
-            let shared = kernel.static_shared.saturating_add(kernel.dynamic_shared);
-            let work = |registers| Work { threads, shared, registers, ..Work::default() };
-            KernelReport {
-                name: kernel.name.clone(),
-                threads,
-                shared,
-                registers: found.map(|found| found.registers),
-                spills: found.map(|found| found.spills),
-                residency: found.and_then(|found| residency(&work(found.registers), device)),
-            }
-        };
+        let known = resources.as_deref().unwrap_or_default();
         let (candidates, sweeps) = match self.options.passes {
             None => (Some(self.candidates(source)?), self.waves(source)?),
             Some(_) => (None, Vec::new()),
         };
         let chosen = candidates.iter().flatten().next();
-        let roofline = chosen.and_then(|chosen| {
+        let of_chosen = chosen.and_then(|chosen| {
             let steps = u32::try_from(chosen.choice.pyramid_height.unwrap_or(1)).ok()?;
             Roofline::of(&chosen.kernels, steps, &chosen.prediction, device)
         });
         let gpu = compiled.text(Level::Gpu);
-        let traffic = gpu.map(|gpu| traffic::of_large(source, gpu, plan)).transpose()?.flatten();
+        let of_run = gpu.map(|gpu| of_run(source, gpu, plan, known, device)).transpose()?;
+        let (traffic, mix, run) = of_run.unwrap_or_default();
+        let is_nest = plan.settings.strategy == affine::STRATEGY;
+        let run = run.filter(|_| is_nest && candidates.is_some());
+        let roofline = of_chosen.or(run.as_ref().and_then(|run| run.roofline));
         Ok(Report {
             program: plan.program.clone(),
             settings: plan.settings.clone(),
             index_width: plan.index_width,
-            kernels: plan.kernels.iter().map(kernel).collect(),
+            kernels: kernels_of(plan, known, device),
             assembled: resources.is_some(),
             candidates,
             roofline,
             sweeps,
             traffic,
+            mix,
+            run,
+            clock: device.clock,
         })
     }
+}
+
+/// What each kernel takes of a multiprocessor.
+fn kernels_of(plan: &Plan, known: &[KernelResources], device: &Device) -> Vec<KernelReport> {
+    let kernel = |kernel: &stencil_runtime::plan::Kernel| {
+        let found = known.iter().find(|found| found.name == kernel.name);
+        let threads = kernel.block.iter().copied().fold(1, u32::saturating_mul);
+        let shared = kernel.static_shared.saturating_add(kernel.dynamic_shared);
+        let work = |registers| Work { threads, shared, registers, ..Work::default() };
+        KernelReport {
+            name: kernel.name.clone(),
+            threads,
+            shared,
+            registers: found.map(|found| found.registers),
+            spills: found.map(|found| found.spills),
+            residency: found.and_then(|found| residency(&work(found.registers), device)),
+        }
+    };
+    plan.kernels.iter().map(kernel).collect()
+}
+
+/// What a run with large sizes moves and executes; nothing where the program takes no such sizes.
+fn of_run(
+    source: &Source,
+    gpu: &str,
+    plan: &Plan,
+    known: &[KernelResources],
+    device: &Device,
+) -> Result<OfRun, Failure> {
+    let Some(bound) = traffic::large(plan) else { return Ok(OfRun::default()) };
+    let context = stages::context(source)?;
+    let module = mlir::parse_module(&context, gpu, &source.name)
+        .map_err(|error| Failure::internal(format!("the gpu level, read again: {error}")))?;
+    let in_source = |error| Failure::in_source(&error, source);
+    let traffic = traffic::of(&module, plan, &bound, Effort::Limited).map_err(in_source)?;
+    let found = predicted_run::of(&module, plan, &bound, known, device);
+    let (mix, run) = found.map_err(in_source)?;
+    Ok((Some(traffic), Some(mix), run))
 }
 
 impl Display for Report {
@@ -135,9 +179,14 @@ impl Display for Report {
         waves::write(out, &self.sweeps)?;
         match &self.candidates {
             None => writeln!(out, "predicted: nothing; the passes are given by name")?,
-            Some(_) if settings.strategy == affine::STRATEGY => {
-                writeln!(out, "predicted: nothing; the model does not count affine loops")?;
-            }
+            Some(_) if settings.strategy == affine::STRATEGY => match &self.run {
+                Some(run) => predicted_run::write(out, run)?,
+                None => writeln!(
+                    out,
+                    "predicted: nothing; the function takes no sizes of 1,024 in each \
+                         dimension, or a block does not fit on a multiprocessor"
+                )?,
+            },
             Some(candidates) if self.sweeps.is_empty() => predictions(out, candidates)?,
             Some(_) => {}
         }
@@ -145,7 +194,14 @@ impl Display for Report {
             roofline::write(out, roofline)?;
         }
         if let Some(name) = self.bottleneck() {
-            writeln!(out, "bottleneck: {name}, by the prediction")?;
+            let why = if name == "tail" { "too few blocks for the device, " } else { "" };
+            writeln!(out, "bottleneck: {name}, {why}by the prediction")?;
+        }
+        if let Some(prediction) = self.prediction() {
+            predicted_run::write_clocks(out, &prediction, self.clock)?;
+        }
+        if let Some(mix) = &self.mix {
+            predicted_run::write_mix(out, mix, self.prediction().map(|run| run.seconds))?;
         }
         if let Some(traffic) = &self.traffic {
             write!(out, "{traffic}")?;
@@ -162,9 +218,23 @@ impl Display for Report {
 }
 
 impl Report {
+    /// The predicted time of a run: of its launches, or of as many steps under the chosen schedule.
+    fn prediction(&self) -> Option<Prediction> {
+        if let Some(run) = &self.run {
+            return Some(run.prediction);
+        }
+        let chosen = self.candidates.iter().flatten().next()?;
+        let steps = self.traffic.as_ref().map_or(1, |traffic| traffic.steps);
+        let mut prediction = Prediction::default();
+        prediction.add(&chosen.prediction, steps as f64);
+        self.sweeps.is_empty().then_some(prediction)
+    }
+
     /// The term of the prediction that takes longest.
     fn bottleneck(&self) -> Option<&'static str> {
-        let terms = self.candidates.iter().flatten().next()?.prediction.terms();
+        let of_run = self.run.as_ref().map(|run| &run.prediction);
+        let of_chosen = || Some(&self.candidates.iter().flatten().next()?.prediction);
+        let terms = of_run.or_else(of_chosen)?.terms();
         terms.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
     }
 
@@ -181,6 +251,9 @@ impl Report {
             "traffic_of_a_step": self.traffic.as_ref().map(Traffic::step),
             "roofline": self.roofline,
             "bottleneck": self.bottleneck(),
+            "warps": self.mix,
+            "clocks": self.prediction().map(|run| predicted_run::clocks(&run, self.clock)),
+            "run": self.run,
             "predicted": chosen.map(|chosen| json!({
                 "gcells": chosen.gcells(),
                 "seconds": chosen.prediction,

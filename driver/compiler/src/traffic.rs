@@ -1,15 +1,13 @@
 //! Bytes between global memory and the threads of a run's kernels, by the model of
 //! `stencil_passes::analysis::global_traffic`.
 
-use crate::failure::Failure;
-use crate::stages;
 use melior::ir::Module;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Op;
 use stencil_dialects::tiled;
-use stencil_frontend::source::Source;
 use stencil_passes::affine;
 use stencil_passes::analysis::global_traffic::{self, Counted, Extents};
 use stencil_passes::analysis::iteration_space::{self, Space};
@@ -66,6 +64,8 @@ pub enum Effort {
     Whole,
     /// A second or so: of launches with many blocks, some stand for all.
     Limited,
+    /// An eighth of it.
+    Sampled,
 }
 
 /// Integers of threads that a limited effort computes, unless there are very many launches.
@@ -77,6 +77,7 @@ impl Effort {
         match self {
             Self::Whole => u64::MAX,
             Self::Limited => MOST_WORK.saturating_sub(taken) / 16,
+            Self::Sampled => (MOST_WORK / 8).saturating_sub(taken) / 16,
         }
     }
 }
@@ -84,42 +85,73 @@ impl Effort {
 /// What launches that move the same have in common: kernel, blocks, and the arguments that count.
 type Alike = (usize, [u32; 3], Vec<Option<i64>>);
 
+/// Launches of a run that move and execute the same.
+pub(crate) struct Launched<'p> {
+    /// The first of them.
+    pub(crate) launch: Launch<'p>,
+    /// How many they are.
+    pub(crate) launches: u64,
+    /// What each of them moves and executes.
+    pub(crate) counted: Counted,
+}
+
+/// The launches of a run of a plan whose kernels are `lowered`, in the order in which the first of
+/// each comes. `read` reads a kernel's iteration space.
+///
+/// # Errors
+/// A run that is impossible.
+pub(crate) fn launched<'p>(
+    lowered: &[tiled::Launch],
+    plan: &'p Plan,
+    bound: &'p Bound,
+    effort: Effort,
+    read: impl Fn(Op) -> Space,
+) -> Result<Vec<Launched<'p>>, Error> {
+    let spaces: BTreeMap<&str, Space> =
+        lowered.iter().map(|kernel| (kernel.name, read(kernel.op))).collect();
+    let mut found: Vec<Launched> = Vec::new();
+    // Launches of the same extents move the same.
+    let mut known: BTreeMap<Alike, usize> = BTreeMap::new();
+    let mut work = 0_u64;
+    let launches =
+        Launches::new(plan, bound).map_err(|error| Error::internal(error.to_string()))?;
+    for action in launches {
+        let Action::Launch(launch) = action else { continue };
+        let Some(space) = spaces.get(launch.kernel.name.as_str()) else { continue };
+        let arguments = integers(&launch, space);
+        let (grid, block) = (launch.grid, launch.kernel.block);
+        let place = *known.entry((launch.index, grid, arguments.clone())).or_insert_with(|| {
+            let extents = Extents { grid, block, arguments: &arguments };
+            let counted = global_traffic::of(space, &extents, effort.most_work(work));
+            work = work.saturating_add(counted.work);
+            found.push(Launched { launch, launches: 0, counted });
+            found.len() - 1
+        });
+        if let Some(one) = found.get_mut(place) {
+            one.launches += 1;
+        }
+    }
+    Ok(found)
+}
+
 /// What a run of a plan moves, whose kernels are those of a module at the gpu level.
 ///
 /// # Errors
 /// Kernels that were not lowered, and a run that is impossible.
 pub fn of(module: &Module, plan: &Plan, bound: &Bound, effort: Effort) -> Result<Traffic, Error> {
     let lowered = tiled::launches(module)?;
-    let spaces: BTreeMap<&str, Space> =
-        lowered.iter().map(|kernel| (kernel.name, iteration_space::of(kernel.op))).collect();
     let mut kernels: Vec<_> = plan
         .kernels
         .iter()
         .map(|kernel| KernelTraffic { name: kernel.name.clone(), ..KernelTraffic::default() })
         .collect();
-    // Launches of the same extents move the same.
-    let mut known: BTreeMap<Alike, Counted> = BTreeMap::new();
-    let mut work = 0_u64;
-    let launches =
-        Launches::new(plan, bound).map_err(|error| Error::internal(error.to_string()))?;
-    for action in launches {
-        let Action::Launch(launch) = action else { continue };
-        let (Some(kernel), Some(space)) =
-            (kernels.get_mut(launch.index), spaces.get(launch.kernel.name.as_str()))
-        else {
-            continue;
-        };
-        let arguments = integers(&launch, space);
-        let (grid, block) = (launch.grid, launch.kernel.block);
-        let counted = known.entry((launch.index, grid, arguments.clone())).or_insert_with(|| {
-            let extents = Extents { grid, block, arguments: &arguments };
-            let counted = global_traffic::of(space, &extents, effort.most_work(work));
-            work = work.saturating_add(counted.work);
-            counted
-        });
-        kernel.launches += 1;
-        kernel.loaded = kernel.loaded.saturating_add(counted.moved.loaded);
-        kernel.stored = kernel.stored.saturating_add(counted.moved.stored);
+    for one in launched(&lowered, plan, bound, effort, iteration_space::of)? {
+        let Some(kernel) = kernels.get_mut(one.launch.index) else { continue };
+        let Launched { launches, counted, .. } = &one;
+        let bytes = |of_launch: u64| of_launch.saturating_mul(*launches);
+        kernel.launches += launches;
+        kernel.loaded = kernel.loaded.saturating_add(bytes(counted.moved.loaded));
+        kernel.stored = kernel.stored.saturating_add(bytes(counted.moved.stored));
         kernel.is_estimate |= counted.is_estimate;
     }
     kernels.retain(|kernel| kernel.launches > 0);
@@ -133,34 +165,45 @@ const NEST: i64 = 1 << 10;
 /// Steps of a run at most, where the model alone counts.
 const MOST_STEPS: i64 = 1 << 10;
 
-/// What a run moves whose open sizes are large; none where the program does not take such sizes.
-///
-/// # Errors
-/// Faults of the compiler.
-pub(crate) fn of_large(
-    source: &Source,
-    gpu: &str,
-    plan: &Plan,
-) -> Result<Option<Traffic>, Failure> {
-    let context = stages::context(source)?;
-    let module = stages::kernels(&context, gpu, source)?;
+/// A run whose open sizes are large; none where the program does not take such sizes. Extents of
+/// arrays that are sizes of their own grow until they have room for what the loops access.
+pub(crate) fn large(plan: &Plan) -> Option<Bound> {
     let rank = plan.fields.iter().map(|field| field.extents.len()).max().unwrap_or(1);
     let large = match plan.settings.strategy == affine::STRATEGY {
         true => NEST,
         false => LARGE.get(rank.saturating_sub(1)).copied().unwrap_or(NEST),
     };
-    let sizes = plan.params.iter().map(|name| (name.clone(), large)).collect();
     let open = plan.scalars.iter().filter(|scalar| scalar.default.is_none());
     let scalars = open.map(|scalar| (scalar.name.clone(), Numeral::from(1.0))).collect();
-    let mut request = Request { sizes, scalars, ..Request::default() };
-    let mut bound = bind(plan, &request);
-    if bound.as_ref().is_ok_and(|bound| bound.steps > MOST_STEPS) {
-        request.steps = Some(MOST_STEPS);
-        bound = bind(plan, &request);
+    let mut request = Request { scalars, ..Request::default() };
+    let possible = |request: &Request| {
+        bind(plan, request).ok().filter(|bound| Launches::new(plan, bound).is_ok())
+    };
+    for growth in [1, 2, 4, 8] {
+        let size = |name: &String| match is_extent(plan, name) {
+            true => large.saturating_mul(growth),
+            false => large,
+        };
+        request.sizes = plan.params.iter().map(|name| (name.clone(), size(name))).collect();
+        let Some(whole) = possible(&request) else { continue };
+        if whole.steps <= MOST_STEPS {
+            return Some(whole);
+        }
+        // Steps that count iterations of sizes can't be cut.
+        let cut = possible(&Request { steps: Some(MOST_STEPS), ..request.clone() });
+        return cut.or(Some(whole).filter(|_| large == NEST));
     }
-    let bound = bound.ok().filter(|bound| Launches::new(plan, bound).is_ok());
-    let found = bound.map(|bound| of(&module, plan, &bound, Effort::Limited)).transpose();
-    found.map_err(|error| Failure::in_source(&error, source))
+    None
+}
+
+/// Whether a size is that of an array's dimension alone: `A_0`, as affine loops name them.
+fn is_extent(plan: &Plan, name: &str) -> bool {
+    let place = name.rsplit_once('_');
+    place.is_some_and(|(array, dimension)| {
+        plan.settings.strategy == affine::STRATEGY
+            && plan.field(array).is_some()
+            && dimension.parse::<usize>().is_ok()
+    })
 }
 
 /// The arguments of a launch that its iteration space needs.

@@ -12,8 +12,15 @@
 //! A block whose own number leads to the same conditions as another's moves the same, but which
 //! blocks those are is not worked out: blocks are counted one by one. Where a
 //! caller limits the work, some that lie evenly among all stand for the rest.
+//!
+//! A space with costs also tells what the warps execute: see [`Executed`].
+
+mod executed;
+
+pub use executed::Executed;
 
 use super::iteration_space::{Body, Branch, Carried, Loop, Moved, Place, Position, Space, Step};
+use executed::{Ledger, TURNS};
 use stencil_dialects::affine::gcd;
 use stencil_runtime::device::WARP;
 
@@ -32,7 +39,7 @@ pub struct Extents<'a> {
 }
 
 /// What a launch moves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted {
     /// Bytes of all blocks.
     pub moved: Moved,
@@ -40,6 +47,8 @@ pub struct Counted {
     pub is_estimate: bool,
     /// Integers that were computed for it.
     pub work: u64,
+    /// What the warps of all blocks execute, where the space has costs.
+    pub executed: Executed,
 }
 
 /// Counts what a launch moves. Once so many integers are computed, the blocks that were counted
@@ -51,12 +60,16 @@ pub fn of(space: &Space, extents: &Extents, most_work: u64) -> Counted {
     let all: u64 = extents.grid.iter().map(|blocks| u64::from(*blocks)).product();
     let stride = stride(all);
     let (mut moved, mut work, mut counted) = (Moved::default(), 0, 0);
+    let (mut some, mut executed) = (Executed::default(), Executed::default());
     while counted < all && (work < most_work || counted < FEWEST_BLOCKS) {
         let number = (u128::from(counted) * u128::from(stride) % u128::from(all)) as u64;
         let mut block = Block::new(space, extents, number);
         let total = block.body(&space.body, &Times::Same(1));
         moved = sum(moved, total);
         work += block.work;
+        if let Some(ledger) = block.ledger {
+            some.add(&ledger.close(), 1.0);
+        }
         counted += 1;
     }
     let scaled = |bytes: u64| (bytes as f64 * all as f64 / counted.max(1) as f64) as u64;
@@ -64,7 +77,8 @@ pub fn of(space: &Space, extents: &Extents, most_work: u64) -> Counted {
     if is_estimate {
         moved = Moved { loaded: scaled(moved.loaded), stored: scaled(moved.stored) };
     }
-    Counted { moved, is_estimate, work }
+    executed.add(&some, all as f64 / counted.max(1) as f64);
+    Counted { moved, is_estimate, work, executed }
 }
 
 /// A distance that leads through all numbers below `all`, evenly wherever it ends: near the golden
@@ -124,6 +138,8 @@ struct Block<'e> {
     values: Vec<Value>,
     /// Integers computed.
     work: u64,
+    /// What the warps execute, where the space has costs.
+    ledger: Option<Ledger>,
 }
 
 impl<'e> Block<'e> {
@@ -138,7 +154,8 @@ impl<'e> Block<'e> {
             }
         }
         let number = [number % x, number / x % y, number / x / y];
-        Self { extents, number, threads, values, work: 0 }
+        let ledger = space.has_costs.then(|| Ledger::new(threads));
+        Self { extents, number, threads, values, work: 0, ledger }
     }
 
     fn at(&self, place: Place) -> &Value {
@@ -166,6 +183,9 @@ impl<'e> Block<'e> {
         let bytes = |bytes: u64| bytes.saturating_mul(runs);
         let Moved { loaded, stored } = body.moved;
         let mut moved = Moved { loaded: bytes(loaded), stored: bytes(stored) };
+        if body.accesses.is_empty() {
+            self.execute(body, times);
+        }
         for step in &body.steps {
             self.work += 1;
             match step {
@@ -189,6 +209,10 @@ impl<'e> Block<'e> {
                 Step::Branch(branch) => moved = sum(moved, self.branch(branch, times)),
                 Step::Loop(repeat) => moved = sum(moved, self.repeat(repeat, times)),
             }
+        }
+        // Their places are known by now.
+        if !body.accesses.is_empty() {
+            self.execute(body, times);
         }
         moved
     }
@@ -282,6 +306,7 @@ impl<'e> Block<'e> {
                 (all, sides)
             }
         };
+        self.meet(&taken, times);
         let mut moved = Moved::default();
         for (side, times) in sides {
             if times.total(self.threads) > 0 {
@@ -349,7 +374,13 @@ impl<'e> Block<'e> {
             return if most == 0 { moved } else { self.body(&repeat.body, &all) };
         }
         let [lower, _, step] = repeat.bounds;
-        for turn in 0..most.cast_signed() {
+        let sampled = self.ledger.is_some() && repeat.carried.is_empty() && most > TURNS;
+        let turns = if sampled { TURNS } else { most };
+        let weight = if sampled { most as f64 / turns as f64 } else { 1.0 };
+        self.weigh(weight);
+        for turn in 0..turns {
+            // The middle of the iterations that it stands for.
+            let turn = (((turn as f64 + 0.5) * weight) as u64).cast_signed();
             let inside = match &trips {
                 Value::Each(all) => times.times(self.threads, |thread| {
                     u64::from(all.get(thread).is_some_and(|trips| turn < *trips))
@@ -369,6 +400,7 @@ impl<'e> Block<'e> {
                 self.set(carried.argument, value);
             }
         }
+        self.weigh(1.0 / weight);
         for carried in &repeat.carried {
             let last = self.at(carried.argument).clone();
             self.set(carried.result, last);

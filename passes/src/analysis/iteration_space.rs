@@ -1,11 +1,14 @@
 //! The iteration space of a kernel's accesses to global memory: the loops and branches around them,
-//! and the integers that bounds and conditions need. All other operations are left out.
+//! and the integers that bounds and conditions need. All other operations are left out, or count as
+//! costs.
 //!
 //! `global_traffic.rs` counts its points.
 
+mod places;
 mod slice;
 
 use super::lane_values::Binary;
+use super::operation_cost::{Cost, Costs};
 use stencil_dialects::mlir::Op;
 
 /// A place for an integer of each thread.
@@ -43,8 +46,38 @@ pub struct Moved {
 pub struct Body {
     /// What a thread moves each time that it runs the region, without branches and loops in it.
     pub moved: Moved,
+    /// What the same costs; nothing where the accesses alone are of interest.
+    pub cost: Cost,
+    /// Its accesses with their places; none where their bytes alone are of interest.
+    pub accesses: Vec<Access>,
     /// The rest, in order.
     pub steps: Vec<Step>,
+}
+
+/// An access to an array in global memory.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The kernel's argument that is the array, where that can be told.
+    pub argument: Option<usize>,
+    /// Whether it stores.
+    pub is_store: bool,
+    /// Bytes of an element.
+    pub element: u64,
+    /// The first element, counted from the one that the indices lead to.
+    pub first: i64,
+    /// Elements side by side.
+    pub elements: u64,
+    /// Its indices, each with the elements from one to the next; none where they can't be told.
+    pub indices: Option<Vec<(Place, Stride)>>,
+}
+
+/// Elements from an index to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stride {
+    /// So many.
+    Fixed(i64),
+    /// An integer of the kernel's.
+    Open(Place),
 }
 
 /// Something that a thread computes, or that decides which accesses it makes.
@@ -112,9 +145,17 @@ pub struct Space {
     pub arguments: Vec<(usize, Place)>,
     /// The kernel's body.
     pub body: Body,
+    /// Whether regions have their costs, and loops and branches without accesses are there.
+    pub has_costs: bool,
 }
 
-/// Reads the iteration space of a kernel.
+/// Reads the iteration space of a kernel's accesses.
 pub fn of(kernel: Op) -> Space {
-    slice::of(kernel)
+    slice::of(kernel, None)
+}
+
+/// Reads the iteration space of all of a kernel's operations, with their costs and the places of
+/// its accesses.
+pub fn of_work(kernel: Op) -> Space {
+    slice::of(kernel, Some(Costs::of(kernel)))
 }

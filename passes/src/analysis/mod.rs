@@ -13,6 +13,7 @@ pub mod lane_addresses;
 pub mod lane_values;
 pub mod live_values;
 pub mod memory_effects;
+pub mod operation_cost;
 pub mod partial_sums;
 pub mod record_use;
 pub mod reductions;

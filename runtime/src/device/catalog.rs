@@ -25,6 +25,10 @@
 //! Clocks of blocks, barriers, fetches, rounds, instructions and wavefronts, and the time of a
 //! launch, were measured on an H200 alone; the others have them from it, unmeasured.
 //!
+//! Between the host and a device lie 16 lanes of PCI Express in one direction: 16 GB/s of its third
+//! generation (7.5), 32 of the fourth (8.0 to 8.9), 64 of the fifth (9.0 and later, MI300X), as
+//! data sheets state. Runs stay below it, above all from memory that is not pinned.
+//!
 //! Clocks of banks are one word of each bank per clock, and none to start a request. On an H200,
 //! 32 warps took 1.00 clock a word and none to start (`test-suite/bench/micro.py`). A pad changes
 //! the words that a request fetches, but not the number of requests. Therefore no choice depends on
@@ -57,6 +61,7 @@ pub const H200: Device = Device {
     memory: 141_000_000_000,
     l2: 60_000_000,
     copy_bandwidth: 4.25e12,
+    host_bandwidth: 64e9,
     fma_f32: 33.4e12,
     fma_f64: 16.7e12,
     shared_bandwidth: 128,
@@ -119,6 +124,7 @@ pub const A100: Device = Device {
     memory: 80_000_000_000,
     l2: 40 << 20,
     copy_bandwidth: copied(2.039e12),
+    host_bandwidth: 32e9,
     fma_f32: lanes(108, 1.41e9, 64),
     fma_f64: lanes(108, 1.41e9, 32),
     shared_per_multiprocessor: 164 * 1024,
@@ -138,6 +144,7 @@ pub const A40: Device = Device {
     memory: 48_000_000_000,
     l2: 6 << 20,
     copy_bandwidth: copied(0.696e12),
+    host_bandwidth: 32e9,
     fma_f32: lanes(84, 1.74e9, 128),
     fma_f64: lanes(84, 1.74e9, 2),
     threads_per_multiprocessor: 1536,
@@ -160,6 +167,7 @@ pub const L40S: Device = Device {
     memory: 48_000_000_000,
     l2: 48 << 20,
     copy_bandwidth: copied(0.864e12),
+    host_bandwidth: 32e9,
     fma_f32: lanes(142, 2.52e9, 128),
     fma_f64: lanes(142, 2.52e9, 2),
     threads_per_multiprocessor: 1536,
@@ -265,6 +273,7 @@ pub const COMPUTE_7: Device = Device {
     memory: 16_000_000_000,
     l2: 4 << 20,
     copy_bandwidth: copied(0.32e12),
+    host_bandwidth: 16e9,
     fma_f32: lanes(40, 1.59e9, 64),
     fma_f64: lanes(40, 1.59e9, 2),
     threads_per_multiprocessor: 1024,

@@ -73,6 +73,8 @@ pub struct Work {
     pub integers: f64,
     /// Instructions of a warp, whatever they do.
     pub instructions: f64,
+    /// Those of its warp with most, where warps differ; else 0.
+    pub longest: f64,
     /// Shuffles of a warp.
     pub shuffles: f64,
     /// Bytes that lanes read from and write to shared memory.
@@ -128,6 +130,23 @@ impl Prediction {
             ("launch", self.launch),
         ]
     }
+
+    /// Adds another one, so many times.
+    pub fn add(&mut self, other: &Self, times: f64) {
+        for (sum, term) in [
+            (&mut self.memory, other.memory),
+            (&mut self.arithmetic, other.arithmetic),
+            (&mut self.issue, other.issue),
+            (&mut self.shuffle, other.shuffle),
+            (&mut self.shared, other.shared),
+            (&mut self.latency, other.latency),
+            (&mut self.tail, other.tail),
+            (&mut self.launch, other.launch),
+            (&mut self.seconds, other.seconds),
+        ] {
+            *sum += term * times;
+        }
+    }
 }
 
 /// The time of a step, where one launch of each kernel takes `steps` steps; `None` where a block of
@@ -163,19 +182,8 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
             if kernels.len() == 1 { stretch(work, slots) } else { waves(work.blocks, slots) };
         // However few blocks there are, one of them lives as long.
         let tail = (busy * stretch).max(life / device.clock) - busy;
-        for (sum, term) in [
-            (&mut total.memory, part.memory),
-            (&mut total.arithmetic, part.arithmetic),
-            (&mut total.issue, part.issue),
-            (&mut total.shuffle, part.shuffle),
-            (&mut total.shared, part.shared),
-            (&mut total.latency, part.latency),
-            (&mut total.tail, tail),
-            (&mut total.launch, device.launch_seconds),
-            (&mut total.seconds, busy + tail + device.launch_seconds),
-        ] {
-            *sum += term / f64::from(steps.max(1));
-        }
+        let (launch, seconds) = (device.launch_seconds, busy + tail + device.launch_seconds);
+        total.add(&Prediction { tail, launch, seconds, ..part }, 1.0 / f64::from(steps.max(1)));
     }
     Some(total)
 }
@@ -194,6 +202,7 @@ fn spilled(work: &Work, resident: u32, device: &Device) -> f64 {
 /// Clocks that a block lives at least, however few others there are.
 fn life(work: &Work, device: &Device) -> f64 {
     let own = work.instructions / f64::from(work.threads.div_ceil(WARP).max(1));
+    let own = own.max(work.longest);
     device.block_clocks
         + work.barriers * device.barrier_clocks
         + work.fetches * device.fetch_clocks

@@ -2,6 +2,7 @@
 
 mod libdevice;
 mod model;
+mod nest_model;
 mod passes;
 mod schedules;
 mod session;

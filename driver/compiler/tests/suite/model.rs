@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use stencil_compiler::{Arithmetic, Candidate, Choice, Config, Options, Session, Source};
 
-fn suite() -> PathBuf {
+pub fn suite() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite")
 }
 
@@ -22,7 +22,7 @@ fn integers(extents: &str) -> Vec<i64> {
 }
 
 /// Lines of a record, each by the names of its columns; lines of facts begin with `#`.
-fn record(file: &str) -> Vec<BTreeMap<String, String>> {
+pub fn record(file: &str) -> Vec<BTreeMap<String, String>> {
     let text = std::fs::read_to_string(suite().join("bench/results").join(file)).unwrap();
     let mut lines = text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t'));
     let columns: Vec<&str> = lines.next().unwrap().collect();

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use stencil_compiler::predicted_run;
 use stencil_compiler::stages::{self, Compilation};
 use stencil_compiler::traffic::{self, Effort};
 use stencil_compiler::{Choice, Control as Hooks, Options as CompileOptions, RecordLayout, Source};
@@ -14,7 +15,7 @@ use stencil_runtime::execute::{self, Control};
 use stencil_runtime::input::{self, Source as Input};
 use stencil_runtime::number::{Number, Numeral};
 use stencil_runtime::plan::{Plan, ScalarDecl};
-use stencil_simulator::{Options, Simulator};
+use stencil_simulator::{Options, Simulator, Traffic};
 
 /// The largest difference that is allowed, as a part of the count.
 const ALLOWED: f64 = 0.05;
@@ -26,6 +27,8 @@ const BOUNDED: [&str; 1] = ["statistics3d"];
 struct Row {
     what: String,
     kernels: Vec<(String, [u64; 2], [u64; 2])>,
+    /// The part of the sectors that accesses need, by the model and by the simulator.
+    coalesced: [f64; 2],
 }
 
 impl Row {
@@ -100,6 +103,8 @@ fn row(
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     let model =
         traffic::of(module, &plan, &bound, Effort::Whole).unwrap_or_else(|error| panic!("{error}"));
+    let device = options.target().unwrap().device;
+    let (mix, _) = predicted_run::of(module, &plan, &bound, &[], device).unwrap();
     let mut simulator = match Simulator::new(module, Options::default()) {
         Ok(simulator) => simulator,
         Err(error) => {
@@ -118,7 +123,14 @@ fn row(
         assert!(!kernel.is_estimate, "{what}: {}", kernel.name);
         (kernel.name.clone(), [kernel.loaded, kernel.stored], counted)
     });
-    Some(Row { what: what.to_owned(), kernels: kernels.collect() })
+    let accesses = report.kernels.iter().flat_map(|kernel| {
+        let total = &kernel.total;
+        [&total.global_read, &total.global_write]
+    });
+    let sum = |(ideal, moved), one: &Traffic| (ideal + one.ideal, moved + one.moved);
+    let (ideal, moved) = accesses.fold((0, 0), sum);
+    let coalesced = [mix.coalesced, ideal as f64 / moved.max(1) as f64];
+    Some(Row { what: what.to_owned(), kernels: kernels.collect(), coalesced })
 }
 
 /// Cells per dimension under which a tile has neighbours on both sides; fewer where the simulator
@@ -242,5 +254,12 @@ fn arrays_of_structs_move_what_the_model_predicts() {
 
 #[test]
 fn nests_move_what_the_model_predicts() {
-    check(&rows(files("nests", "mlir"), nest), 28);
+    let rows = rows(files("nests", "mlir"), nest);
+    check(&rows, 28);
+    let off: Vec<_> = rows
+        .iter()
+        .filter(|row| (row.coalesced[0] - row.coalesced[1]).abs() > ALLOWED)
+        .map(|row| format!("{}: {:.3} of {:.3}", row.what, row.coalesced[0], row.coalesced[1]))
+        .collect();
+    assert!(off.is_empty(), "coalesced by the model, by the simulator:\n{}", off.join("\n"));
 }

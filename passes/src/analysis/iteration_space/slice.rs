@@ -1,68 +1,37 @@
 //! Takes the iteration space out of a kernel: backwards from the bounds of loops and the conditions
 //! of branches that have accesses to global memory in them.
 
-use super::{Body, Branch, Carried, Loop, Moved, Place, Position, Space, Step};
+use super::places::accessed;
+use super::{Body, Branch, Carried, Loop, Place, Position, Space, Step};
 use crate::analysis::lane_values;
+use crate::analysis::operation_cost::Costs;
+use melior::ir::AffineExpr;
 use melior::ir::operation::OperationLike;
-use melior::ir::r#type::MemRefType;
-use melior::ir::{AffineExpr, ShapedTypeLike, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
 use stencil_dialects::mlir::{self, Blk, Op, Val};
 use stencil_runtime::device::WARP;
 
 /// Takes the operations out of a kernel that bounds and conditions around accesses need.
-pub(super) fn of(kernel: Op) -> Space {
+/// With costs, takes all loops and branches, and the places of accesses.
+pub(super) fn of<'c>(kernel: Op<'c>, costs: Option<Costs<'c>>) -> Space {
     let Some(entry) = mlir::entry(kernel) else { return Space::default() };
-    let mut slice = Slice::of(kernel);
+    let mut slice = Slice::of(kernel, costs);
     slice.mark(kernel);
     let arguments = mlir::arguments(entry).into_iter().enumerate();
-    let needed = |(number, value): (usize, Val)| Some((number, slice.place(value)?));
+    let needed = |(number, value): (usize, Val<'c>)| Some((number, slice.place(value)?));
     let arguments = arguments.filter_map(needed).collect();
     let mut body = Body::default();
     mlir::blocks(kernel, 0).into_iter().for_each(|block| slice.block(block, &mut body));
-    Space { places: slice.places, arguments, body }
-}
-
-/// What an operation moves between global memory and a thread; none for other operations.
-fn moved(op: Op) -> Option<Moved> {
-    let operands = mlir::operands(op);
-    let number = |name| mlir::attribute(op, name).and_then(attribute::as_integer);
-    let result = || mlir::results(op).first().copied();
-    let (buffer, elements) = match mlir::name(op) {
-        "memref.load" => (operands.first()?, 1),
-        "vector.load" => (operands.first()?, mlir::vector_cells(result()?.r#type())),
-        "memref.store" => (operands.get(1)?, 1),
-        "vector.store" => (operands.get(1)?, mlir::vector_cells(operands.first()?.r#type())),
-        // It loads what it stores to shared memory.
-        "nvgpu.device_async_copy" => {
-            let source = operands.iter().skip(1).find(|value| is_global(value.r#type()))?;
-            (source, number("dstElements")?)
-        }
-        _ => return None,
-    };
-    let memref = MemRefType::try_from(buffer.r#type()).ok()?;
-    if !is_global(buffer.r#type()) {
-        return None;
-    }
-    let element = u64::from(mlir::bit_width(memref.element())?.div_ceil(8));
-    let bytes = element * u64::try_from(elements).ok()?;
-    let is_store = mlir::name(op).ends_with(".store");
-    let [loaded, stored] = if is_store { [0, bytes] } else { [bytes, 0] };
-    Some(Moved { loaded, stored })
-}
-
-/// Whether values of a type lie in global memory.
-fn is_global(ty: melior::ir::Type) -> bool {
-    MemRefType::try_from(ty).is_ok_and(|memref| memref.memory_space().is_none())
+    Space { places: slice.places, arguments, body, has_costs: slice.costs.is_some() }
 }
 
 /// Stands for a number that is an operand in a list of numbers.
-const DYNAMIC: i64 = i64::MIN;
+pub(super) const DYNAMIC: i64 = i64::MIN;
 
 /// Where a value comes from.
 #[derive(Clone, Copy)]
-enum Origin<'c> {
+pub(super) enum Origin<'c> {
     /// A result of an operation.
     Result(Op<'c>, usize),
     /// An argument of an operation's region.
@@ -70,13 +39,15 @@ enum Origin<'c> {
 }
 
 /// The operations of a kernel that bounds and conditions need.
-struct Slice<'c> {
-    origins: BTreeMap<usize, Origin<'c>>,
+pub(super) struct Slice<'c> {
+    pub(super) origins: BTreeMap<usize, Origin<'c>>,
     /// Operations with accesses in their regions.
     around: BTreeSet<usize>,
     /// The places of values that are needed.
     needed: BTreeMap<usize, Place>,
     places: usize,
+    /// Those of all operations, where they count too.
+    costs: Option<Costs<'c>>,
 }
 
 /// An operation's identity.
@@ -92,7 +63,7 @@ fn yields<'c>(op: Op<'c>, region: usize) -> Vec<Val<'c>> {
 }
 
 impl<'c> Slice<'c> {
-    fn of(kernel: Op<'c>) -> Self {
+    fn of(kernel: Op<'c>, costs: Option<Costs<'c>>) -> Self {
         let mut origins = BTreeMap::new();
         for op in mlir::walk(kernel) {
             for (number, result) in mlir::results(op).into_iter().enumerate() {
@@ -106,12 +77,17 @@ impl<'c> Slice<'c> {
             }
         }
         let (around, needed) = (BTreeSet::new(), BTreeMap::new());
-        Self { origins, around, needed, places: 0 }
+        Self { origins, around, needed, places: 0, costs }
     }
 
     /// Finds out what is around the accesses inside of an operation, and what that needs.
     fn mark(&mut self, op: Op<'c>) -> bool {
-        let mut has_access = moved(op).is_some();
+        let accessed = accessed(op);
+        let mut has_access = accessed.is_some() || self.costs.is_some();
+        if self.costs.is_some() {
+            let made_of = accessed.map(|accessed| self.made_of(&accessed));
+            made_of.into_iter().flatten().for_each(|value| self.need(value));
+        }
         let regions = 0..op.region_count();
         for inner in regions.flat_map(|region| mlir::blocks(op, region)).flat_map(mlir::operations)
         {
@@ -185,7 +161,7 @@ impl<'c> Slice<'c> {
         mlir::operands(cast).get(place).copied().map(Ok)
     }
 
-    fn place(&self, value: Val<'c>) -> Option<Place> {
+    pub(super) fn place(&self, value: Val<'c>) -> Option<Place> {
         self.needed.get(&mlir::key(value)).copied()
     }
 
@@ -202,9 +178,15 @@ impl<'c> Slice<'c> {
 
     fn block(&mut self, block: Blk<'c>, body: &mut Body) {
         for op in mlir::operations(block) {
-            if let Some(moved) = moved(op) {
+            let accessed = accessed(op);
+            if let Some(accessed) = &accessed {
+                let moved = accessed.moved();
                 body.moved.loaded += moved.loaded;
                 body.moved.stored += moved.stored;
+            }
+            if let Some(costs) = &self.costs {
+                body.cost.add(&costs.cost(op), 1.0);
+                body.accesses.extend(accessed.iter().flat_map(|one| self.accesses(one)));
             }
             let needed = mlir::results(op).iter().any(|result| self.place(*result).is_some());
             if !needed && !self.around.contains(&id(op)) {
@@ -247,7 +229,10 @@ impl<'c> Slice<'c> {
         let arguments = mlir::entry(op).map(mlir::arguments).unwrap_or_default();
         let (counter, arguments) = arguments.split_first()?;
         let counter = self.place(*counter);
-        let body = self.region(op, 0);
+        let mut body = self.region(op, 0);
+        if self.costs.is_some() {
+            self.iteration(op, &mut body);
+        }
         let inits = operands.get(3..).unwrap_or_default();
         let results = mlir::results(op);
         let handed = arguments.iter().zip(inits).zip(yields(op, 0)).zip(results);
@@ -265,6 +250,8 @@ impl<'c> Slice<'c> {
         let (name, operands) = (mlir::name(op), mlir::operands(op));
         let step = match name {
             "arith.constant" => Step::Constant(to, lane_values::constant(op)?),
+            // Memory of a device begins at a multiple of every alignment that kernels ask for.
+            "memref.extract_aligned_pointer_as_index" => Step::Constant(to, 0),
             "arith.select" => Step::Select(to, self.places(&operands)?),
             "arith.cmpi" => Step::Binary(to, lane_values::comparison(op)?, self.places(&operands)?),
             "memref.dim" => match self.extent(op)? {
