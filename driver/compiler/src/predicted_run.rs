@@ -71,7 +71,7 @@ struct Alike<'m> {
 }
 
 /// What the warps of a run do, and how long it takes. There is no time where a block of a kernel
-/// does not fit on a multiprocessor. `resources` has what ptxas says of kernels, where it was asked.
+/// does not fit on a multiprocessor. `resources` is what ptxas says of kernels, if it was asked.
 ///
 /// # Errors
 /// Kernels that were not lowered, and a run that is impossible.

@@ -79,7 +79,7 @@ fn row(line: &BTreeMap<String, String>) -> Option<Row> {
         _ => return None,
     }
     let text = std::fs::read_to_string(suite().join(format!("nests/{program}.mlir"))).unwrap();
-    let source = Source::new(&format!("{program}.mlir"), text);
+    let source = Source::new(format!("{program}.mlir"), text);
     let context = stages::context(&source).unwrap();
     let mut compilation =
         Compilation::new(&context, &source, &options, Control::default()).unwrap();

@@ -84,8 +84,8 @@ impl<'c> Slice<'c> {
         accessed.indices.iter().copied().chain(open).collect()
     }
 
-    /// The accesses of an operation, with the places of their indices. A vector is one access as far
-    /// as its alignment allows.
+    /// The accesses of an operation, with the places of their indices. A vector is one access as
+    /// far as its alignment allows.
     pub(super) fn accesses(&self, accessed: &Accessed<'c>) -> Vec<Access> {
         let (argument, strides) = self.strides(accessed);
         let indices: Option<Vec<(Place, Stride)>> = strides.and_then(|strides| {
