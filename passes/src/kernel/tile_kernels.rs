@@ -87,9 +87,10 @@ fn erase(module: &Module, lowered: &[Kernel]) -> Result<(), Error> {
         mlir::erase(kernel.op);
     }
     let waiting: BTreeSet<String> = tiled::kernels(module)?.iter().flat_map(functions).collect();
-    let applied = Program::read(module)?.applies;
-    let applied: BTreeSet<&str> =
-        applied.iter().flat_map(|apply| &apply.pieces).map(|piece| piece.function).collect();
+    let program = Program::read(module)?;
+    let applied = program.applies.iter().flat_map(|apply| &apply.pieces);
+    let reduced = program.reduces.iter().map(|reduce| reduce.function);
+    let applied: BTreeSet<&str> = applied.map(|piece| piece.function).chain(reduced).collect();
     for name in used.difference(&waiting).filter(|name| !applied.contains(name.as_str())) {
         mlir::erase(stencil::function(module, name)?);
     }

@@ -89,6 +89,14 @@ impl Pass for LowerReduce {
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let program = Program::read(module)?;
+    let repeats = tiled::repeats(module)?;
+    if let (Some(reduce), true) = (program.reduces.first(), repeats.is_empty()) {
+        return Err(Error::new(
+            mlir::place(reduce.op.location()),
+            "no launch schedule says yet when this value is computed; run lower-reduce behind \
+             tile-overlapped",
+        ));
+    }
     let subject = Subject::of(module, &program)?;
     let counting: BTreeSet<String> = tiled::kernels(module)?
         .iter()
@@ -97,7 +105,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         .collect();
     let builder = Builder::new(context, mlir::module_op(module).location(), mlir::body(module));
     let mut made = BTreeMap::new();
-    for repeat in tiled::repeats(module)? {
+    for repeat in repeats {
         let last = repeat.kernels.iter().rposition(|name| counting.contains(*name));
         let mut list = Vec::new();
         let mut place = 0;
