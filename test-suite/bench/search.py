@@ -27,7 +27,10 @@ import time
 
 import common
 
-LOWERING = "lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),bank-pad"
+# The compiler's own list behind the tile.
+CLEANED = "gpu.module(canonicalize{top-down=false},cse)"
+LOWERING = (f"lower-affine-nest,{CLEANED},hoist-guards,bank-pad,vectorize-copies,"
+            "gpu.module(cse,canonicalize{top-down=false},cse),eliminate-barriers,place-constants")
 FAST = ["--fast-math"]
 # Axes, sizes, options, and how far results may lie apart.
 PROGRAMS = {
@@ -107,7 +110,7 @@ def build(folder, names):
         for place, tile in enumerate(grid(axes)):
             if text(tile) in seen:
                 continue
-            passes = f"builtin.module(tile-affine-nest{{{text(tile)}}},{LOWERING})"
+            passes = f"builtin.module(sink-time-loops,tile-affine-nest{{{text(tile)}}},{LOWERING})"
             stem = f"{name}.all.{place}"
             done = subprocess.run(
                 [*map(str, words), "--passes", passes, "-o", folder / stem],

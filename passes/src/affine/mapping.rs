@@ -26,7 +26,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use stencil_dialects::affine::Linear;
 
-/// Loops of a nest at most: their subsets are tried.
+/// The most loops of which all subsets are tried. Of more loops one at most is in space.
 pub const MOST_LOOPS: usize = 12;
 
 /// What the analysis can be told.
@@ -168,11 +168,18 @@ impl<'n> Group<'n> {
         };
         let dependences: Vec<&Dependence> = dependences.iter().filter(inside).collect();
         let count = self.loops.len();
-        let every = (1_usize << count.min(MOST_LOOPS)) - 1;
-        let sets = if count > MOST_LOOPS { usize::MAX..=usize::MAX } else { 0..=every };
+        let sets: Vec<Vec<bool>> = match count > MOST_LOOPS {
+            false => (0..1_usize << count)
+                .map(|set| (0..count).map(|place| set >> place & 1 == 1).collect())
+                .collect(),
+            // All in time, or all but one.
+            true => (0..=count)
+                .map(|space| (0..count).map(|place| place != space).collect())
+                .collect(),
+        };
         let mut found = Vec::new();
         for set in sets {
-            let timed = |(place, _): &(usize, &usize)| count > MOST_LOOPS || set >> place & 1 == 1;
+            let timed = |(place, _): &(usize, &usize)| set.get(*place).copied().unwrap_or(true);
             let (time, space): (Vec<_>, Vec<_>) = self.loops.iter().enumerate().partition(timed);
             let [time, space] = [time, space]
                 .map(|part| part.into_iter().map(|(_, at)| *at).collect::<Vec<usize>>());

@@ -24,7 +24,8 @@
 //! ```
 //!
 //! Leaves alone: barriers beside operations that are not known to leave memory alone, such as
-//! flags between blocks, asynchronous copies and calls. Upstream's pass of this aim takes
+//! flags between blocks, asynchronous copies and calls; and kernels with branches between blocks of
+//! operations. Upstream's pass of this aim takes
 //! `func.func` alone, and tells no elements of a buffer apart.
 
 use crate::analysis::memory_effects::{Effects, Kernel};

@@ -255,7 +255,7 @@ fn arrays_of_structs_move_what_the_model_predicts() {
 #[test]
 fn nests_move_what_the_model_predicts() {
     let rows = rows(files("nests", "mlir"), nest);
-    check(&rows, 28);
+    check(&rows, 56);
     let off: Vec<_> = rows
         .iter()
         .filter(|row| (row.coalesced[0] - row.coalesced[1]).abs() > ALLOWED)
