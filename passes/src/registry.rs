@@ -23,6 +23,7 @@ const BEFORE: &[&Info] = &[
     &tiled::sync::GRID_INFO,
     &schedule::flexible_hyper_tiles::INFO,
     &schedule::tile_overlapped::INFO,
+    &schedule::sweeps_in_flight::INFO,
     &tiled::rotate_buffers::INFO,
     &reduce::fuse_reductions::INFO,
     &tiled::split_sums::INFO,

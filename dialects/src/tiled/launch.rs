@@ -1,7 +1,7 @@
 //! The launch of a lowered kernel: grid, block, shared memory, and what its arguments are bound to.
 
 use super::schedule::read_schedule;
-use super::{Schedule, schedule_attributes};
+use super::{SWEEPS, Schedule, schedule_attributes};
 use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
@@ -94,6 +94,9 @@ pub struct Launch<'c> {
     /// How often it is launched in place of once, if it is. One result; the symbols are the
     /// run-time sizes. The buffers rotate after the last time.
     pub turns: Option<AffineMap<'c>>,
+    /// The sweeps of a launch that has several. The buffers that its sweeps exchange rotate after
+    /// an odd number.
+    pub sweeps: Option<i64>,
     /// How it may be cut, if it may.
     pub bands: Option<Bands<'c>>,
     /// The schedule that it was lowered by.
@@ -173,6 +176,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         turns: mlir::attribute(op, TURNS)
             .map(|_| read(op, TURNS, attribute::as_map))
             .transpose()?,
+        sweeps: read_optional(op, SWEEPS, attribute::as_integer)?,
         bands: match mlir::attribute(op, ROWS) {
             Some(_) => Some(Bands {
                 rows: read(op, ROWS, attribute::as_map)?,

@@ -1,11 +1,12 @@
 //! How a wavefront kernel is skewed, and how its blocks wait for each other: attributes that passes
 //! note on a tile kernel, each by itself.
 
-use super::{SHEAR, SKEW, SYNC};
+use super::{SHEAR, SKEW, SWEEPS, SYNC};
 use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op};
+use melior::ir::Attribute;
 use melior::ir::operation::OperationLike;
 
 /// The skewing vector of a kernel's tiles: points of one time are independent. The time of a point
@@ -63,6 +64,15 @@ pub struct Wave {
     pub skew: Option<Skew>,
     /// None where no block waits: each diagonal of tiles is a launch.
     pub waiting: Option<Waiting>,
+    /// The sweeps of a launch, each of which follows the one before: `tiled.sweeps`. None for one.
+    pub sweeps: Option<i64>,
+}
+
+impl Wave {
+    /// The sweeps of a launch.
+    pub fn all_sweeps(&self) -> i64 {
+        self.sweeps.unwrap_or(1)
+    }
 }
 
 pub(super) fn read_wave(op: Op) -> Result<Wave, Error> {
@@ -83,7 +93,8 @@ pub(super) fn read_wave(op: Op) -> Result<Wave, Error> {
             )
         })
     });
-    Ok(Wave { skew, waiting: waiting.transpose()? })
+    let sweeps = read_optional(op, SWEEPS, attribute::as_integer)?;
+    Ok(Wave { skew, waiting: waiting.transpose()?, sweeps })
 }
 
 /// Notes the skewing vector of a tile kernel.
@@ -98,4 +109,17 @@ pub fn set_skew(builder: &Builder, kernel: Op, skew: &Skew) {
 /// Notes how the blocks of a tile kernel wait.
 pub fn set_waiting(builder: &Builder, kernel: Op, waiting: Waiting) {
     mlir::set_attribute(kernel, SYNC, attribute::string(builder.context, waiting.name()));
+}
+
+/// Makes a launch of a tile kernel take so many sweeps.
+pub fn set_sweeps(builder: &Builder, kernel: Op, sweeps: i64) {
+    mlir::set_attribute(kernel, SWEEPS, attribute::integer(builder.context, sweeps));
+}
+
+/// The attribute of a lowered kernel for the sweeps of a launch, if it has several.
+pub fn sweeps_attribute<'c>(
+    builder: &Builder<'c>,
+    wave: &Wave,
+) -> Option<(&'static str, Attribute<'c>)> {
+    wave.sweeps.map(|sweeps| (SWEEPS, attribute::integer(builder.context, sweeps)))
 }

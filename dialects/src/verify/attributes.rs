@@ -57,6 +57,7 @@ const TILED: &[&str] = &[
     "tiled.skew",
     "tiled.steps",
     "tiled.strategy",
+    "tiled.sweeps",
     "tiled.sync",
     "tiled.tile",
     "tiled.transposed",

@@ -4,10 +4,11 @@ use super::at;
 use crate::error::Error;
 use crate::mlir;
 use crate::stencil::Program;
-use crate::tiled::{Kernel, MOST_CELLS, SHEAR, Skew};
+use crate::tiled::{Kernel, MOST_CELLS, SHEAR, Skew, Waiting};
 
 /// Checks the skewing vector of a kernel, if it has one, against the dependences of its applies.
 pub(super) fn verify(program: &Program, kernel: &Kernel, rank: usize) -> Result<(), Error> {
+    verify_sweeps(kernel)?;
     let Some(skew) = &kernel.wave.skew else {
         return match mlir::attribute(kernel.op, SHEAR) {
             Some(_) => Err(at(kernel.op, "tiled.shear needs a tiled.skew beside it")),
@@ -45,6 +46,25 @@ pub(super) fn verify(program: &Program, kernel: &Kernel, rank: usize) -> Result<
                 ));
             }
         }
+    }
+    Ok(())
+}
+
+/// Checks the sweeps of a launch, if it has several.
+fn verify_sweeps(kernel: &Kernel) -> Result<(), Error> {
+    let Some(sweeps) = kernel.wave.sweeps else { return Ok(()) };
+    if sweeps < 2 || sweeps != kernel.schedule.steps {
+        let message = format!(
+            "tiled.sweeps is from 2 on and equal to tiled.steps, but they are {sweeps} and {}; run \
+             sweeps-in-flight, which sets both",
+            kernel.schedule.steps
+        );
+        return Err(at(kernel.op, message));
+    }
+    if kernel.wave.waiting != Some(Waiting::Peer) || kernel.wave.skew.is_none() {
+        let message = "several sweeps of a launch need skewed tiles whose blocks wait by flags; \
+                       run hyperplane-skew and peer-sync before sweeps-in-flight";
+        return Err(at(kernel.op, message));
     }
     Ok(())
 }

@@ -224,7 +224,7 @@ impl<'c> Translator<'c> {
         argument: Val<'c>,
     ) -> Result<(), Error> {
         let register = self.input(Input::Argument(index));
-        let (op, several) = (launch.op, launch.turns.is_some());
+        let (op, several) = (launch.op, launch.turns.is_some() || launch.sweeps.is_some());
         let number = |name: &str, translator: &mut Self| {
             let kind = translator.kind(op, argument.r#type())?;
             translator.values.insert(mlir::key(argument), Value::Numbers(kind, vec![register]));
@@ -239,7 +239,7 @@ impl<'c> Translator<'c> {
             | Binding::Flags => {
                 let (name, usage) = match binding {
                     Binding::Read(name) | Binding::Unless(name) => (*name, Usage::Read),
-                    // Each of several launches writes a part of the cells.
+                    // Each of several launches writes a part of the cells, and sweeps read others'.
                     Binding::Write(name) if !several => (*name, Usage::Write),
                     Binding::Write(name) | Binding::ReadWrite(name) => (*name, Usage::ReadWrite),
                     Binding::Partials(_) => ("results of blocks", Usage::ReadWrite),

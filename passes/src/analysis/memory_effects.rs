@@ -220,6 +220,13 @@ impl<'c> Kernel<'c> {
             | "memref.cast"
             | "memref.reinterpret_cast"
             | "memref.memory_space_cast" => self.place(*mlir::operands(*maker).first()?),
+            // A choice between two buffers in global memory, any of which may be any other.
+            "arith.select" => {
+                let places = mlir::operands(*maker).into_iter().skip(1).map(|one| self.place(one));
+                let global = |place: &Option<Place>| matches!(place, Some(Place::Global(_)));
+                let all = places.collect::<Vec<_>>();
+                all.iter().all(global).then_some(Place::Global(mlir::key(memref)))
+            }
             _ => None,
         }
     }

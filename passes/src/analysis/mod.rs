@@ -1,6 +1,7 @@
 //! Analyses: they read IR, return plain data and change nothing.
 
 pub mod bank_conflicts;
+pub mod between_sweeps;
 pub mod crossed;
 pub mod footprint;
 pub mod global_traffic;

@@ -10,7 +10,7 @@
 //! GPUs with Peer-SM Synchronization", section 3 (hyperplane transformation of tiles).
 
 use melior::ir::Module;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Kernel, MOST_CELLS, Skew};
@@ -112,6 +112,41 @@ impl Wavefront {
         found
     }
 
+    /// The tile rows of the sweep before for which a tile waits, by steps along each dimension, and
+    /// how many tiles of each must be done beyond those before its own. `distances` lead to the
+    /// points that must be computed.
+    ///
+    /// A point of row `i` and time `t` of its tile row lies `d` rows and `e` times from one in the
+    /// tile row `k` further on, where that has the row `i + d - k * height` and the time
+    /// `t + e - k * skew * height`.
+    pub fn waits_before(
+        &self,
+        distances: &Vectors,
+        heights: &[i64],
+        width: i64,
+    ) -> Vec<(Vec<i64>, i64)> {
+        let mut found: BTreeMap<Vec<i64>, i64> = BTreeMap::new();
+        for (rows, times) in distances.iter().filter_map(|one| self.skew.distance(one)) {
+            let mut steps = vec![Vec::new()];
+            for (rows, height) in rows.iter().zip(heights) {
+                let ends = rows.div_euclid(*height)..=(height - 1 + rows).div_euclid(*height);
+                let longer = |step: &Vec<i64>| {
+                    let step = step.clone();
+                    ends.clone().map(move |last| [step.as_slice(), &[last]].concat())
+                };
+                steps = steps.iter().flat_map(longer).collect();
+            }
+            for step in steps {
+                let moved = step.iter().zip(&self.skew.times).zip(heights);
+                let moved: i64 = moved.map(|((step, skew), height)| step * skew * height).sum();
+                let ahead = (width - 1 + times - moved).div_euclid(width) + 1;
+                let most = found.entry(step).or_insert(ahead);
+                *most = ahead.max(*most);
+            }
+        }
+        found.into_iter().collect()
+    }
+
     /// Whether some dependence leads to earlier rows along all of the chosen dimensions.
     pub fn leads_before(&self, chosen: &[bool]) -> bool {
         let leads =
@@ -169,6 +204,41 @@ mod tests {
         assert!(seidel.leads_before(&[true, false]) && !seidel.leads_before(&[true, true]));
         let sheared = front(&[&[-1, 2, 3], &[0, -1, 1], &[0, 0, -1]]);
         assert_eq!((sheared.skew.shear, sheared.rows), (2, vec![1, 1]));
+    }
+
+    /// Heat by Gauss-Seidel, tiles of 4 rows and 8 times, by hand. A point waits for the one to its
+    /// right, one time later, and for the one below, one time later in the same tile row. In the
+    /// tile row below the latter is in row 0, where times count from 4 later on.
+    #[test]
+    fn waits_for_the_sweep_before_by_hand() {
+        let front = front(&[&[-1, 0], &[0, -1]]);
+        let distances: Vectors = [[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]].map(Vec::from).into();
+        let found = front.waits_before(&distances, &[4], 8);
+        // Row below: times up to 7 + 1 - 4. Own row: up to 7 + 1. Row above: up to 7 - 1 + 4.
+        assert_eq!(found, [(vec![-1], 2), (vec![0], 2), (vec![1], 1)]);
+    }
+
+    /// Each point by itself: all that a tile waits for is in the tiles that it waits for.
+    #[test]
+    fn waits_for_the_sweep_before_cover_all_distances() {
+        let front = front(&[&[-1, 1], &[0, -1], &[-2, 3]]);
+        let distances: Vectors =
+            [[2, -3], [1, 4], [0, 2], [-1, -5], [-2, 0], [0, 0]].map(Vec::from).into();
+        for (height, width) in [(2, 1), (2, 5), (3, 8), (7, 4)] {
+            let waits = front.waits_before(&distances, &[height], width);
+            let time = |row: i64, x: i64| x + front.skew.times[0] * row.rem_euclid(height);
+            for row in 4 * height..5 * height {
+                for x in 0..40 {
+                    let tile = time(row, x).div_euclid(width);
+                    for distance in &distances {
+                        let (to, x) = (row + distance[0], x + distance[1]);
+                        let step = vec![to.div_euclid(height) - 4];
+                        let ahead = waits.iter().find(|(one, _)| *one == step).unwrap().1;
+                        assert!(time(to, x).div_euclid(width) < tile + ahead, "{distance:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod frame;
 pub mod function;
 pub mod grid_barrier;
 pub mod host_function;
+pub mod in_flight;
 pub mod interior;
 pub mod lane_cells;
 pub mod lanes;

@@ -12,6 +12,7 @@ use stencil_dialects::mlir::Val;
 use stencil_dialects::peer;
 
 /// The flags of a kernel.
+#[derive(Clone, Copy)]
 pub struct Peers<'c> {
     flags: Val<'c>,
     epoch: Val<'c>,

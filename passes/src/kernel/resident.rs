@@ -76,6 +76,7 @@ pub fn build<'c>(
     attributes.push(("gpu.kernel", Attribute::unit(context)));
     let minimum = attribute::integer(context, blocks.per_multiprocessor);
     attributes.push(("nvvm.minctasm", minimum));
+    attributes.extend(tiled::sweeps_attribute(&outer, &kernel.wave));
     attributes.extend(tiled::rotations_attribute(kernel.op));
     let made = function::build(&outer, subject, &signature, attributes, blocks.shared)?;
     Ok((made, count))

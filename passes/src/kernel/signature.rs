@@ -205,7 +205,8 @@ fn bindings<'c>(
     let names = || program.fields.iter().map(|field| field.name);
     let mut all = Vec::new();
     for name in names().filter(|name| loaded(name)) {
-        all.push(if in_place && stored(name) {
+        // Sweeps in flight exchange the buffers.
+        all.push(if (in_place || kernel.wave.sweeps.is_some()) && stored(name) {
             Binding::ReadWrite(name)
         } else {
             Binding::Read(name)

@@ -406,10 +406,13 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         Binding::Write(name) => {
             let chain = chains.iter().find(|chain| chain.last() == Some(name));
             let names = chain.cloned().unwrap_or_else(|| vec![*name]).into_iter();
-            rotate.push(names.map(str::to_owned).chain([next(name)]).collect());
-            // Each of several launches writes a part of the cells.
-            let argument =
-                if launch.turns.is_some() { Argument::ReadWrite } else { Argument::Write };
+            // Several sweeps exchange the buffers: after an even number all is in its place.
+            if launch.sweeps.is_none_or(|sweeps| sweeps % 2 == 1) {
+                rotate.push(names.map(str::to_owned).chain([next(name)]).collect());
+            }
+            // Each of several launches writes a part of the cells, and sweeps read others' cells.
+            let several = launch.turns.is_some() || launch.sweeps.is_some();
+            let argument = if several { Argument::ReadWrite } else { Argument::Write };
             argument(next(name))
         }
         Binding::ReadWrite(name) => Argument::ReadWrite((*name).to_owned()),

@@ -127,7 +127,7 @@ impl FlexibleHyperTiles {
                     Err(error) => return Err(error),
                 };
                 let Some(sweep) = sweep else { return Ok(None) };
-                let Wave { skew, waiting } = &kernel.wave;
+                let Wave { skew, waiting, .. } = &kernel.wave;
                 if self.width.is_none() && (skew.is_none() || *waiting != Some(Waiting::Peer)) {
                     return Err(Error::user(
                         "the model describes skewed tiles whose blocks wait by flags; run \

@@ -3,6 +3,7 @@
 
 use crate::pass::{Info, Pass, Step};
 use crate::schedule::strategy::Strategy;
+use crate::schedule::sweeps_in_flight::SweepsInFlight;
 use crate::schedule::tile_overlapped::TileOverlapped;
 use crate::schedule::tile_wavefront::TileWavefront;
 use crate::strategies;
@@ -30,6 +31,7 @@ pub fn tile(choice: &Choice) -> Vec<Step> {
         Step::ours(HyperplaneSkew),
         Step::ours(PEER_SYNC),
         Step::ours(TileOverlapped { choice: choice.clone() }),
+        Step::ours(SweepsInFlight { sweeps: choice.pyramid_height }),
         Step::ours(RotateBuffers),
     ]
 }

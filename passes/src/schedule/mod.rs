@@ -14,6 +14,7 @@ pub mod regions;
 pub mod step_launches;
 pub mod step_schedule;
 pub mod strategy;
+pub mod sweeps_in_flight;
 mod tile_kernel;
 pub mod tile_overlapped;
 pub mod tile_wavefront;

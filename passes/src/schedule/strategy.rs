@@ -68,6 +68,11 @@ pub trait Strategy: Sync {
         false
     }
 
+    /// Whether a launch of its kernels may take several sweeps (`sweeps_in_flight.rs`).
+    fn runs_sweeps_at_once(&self) -> bool {
+        false
+    }
+
     /// Whether its kernels hold several applies and take several steps per launch.
     fn fuses_steps(&self) -> bool {
         true

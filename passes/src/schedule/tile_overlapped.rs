@@ -173,6 +173,8 @@ impl<'c> Tiling<'c, '_> {
                 return self.pyramids(builder, (group, strategy), &schedule, pyramid_height);
             }
             _ if pyramid_height.is_none_or(|pyramid_height| pyramid_height == 1) => {}
+            // Steps that `sweeps-in-flight` joins.
+            [group] if group.sweeps => {}
             _ if fuses && groups.iter().any(|group| !group.repeats.is_empty()) => {}
             _ if !fuses => {
                 return Err(Error::declined(

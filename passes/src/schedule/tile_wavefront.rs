@@ -100,11 +100,12 @@ fn kernel<'c>(
     let rank = group.hull.rank();
     let at = |error: Error| error.at(mlir::place(apply.op.location()));
     let (strategy, shape) = shape(subject, choice, (groups, group)).map_err(at)?;
-    if choice.pyramid_height.is_some_and(|height| height != 1) {
+    // One function may have several sweeps in flight (`sweeps_in_flight.rs`).
+    if groups.len() > 1 && choice.pyramid_height.is_some_and(|height| height != 1) {
         return Err(at(Error::declined(
             Decline::Height,
-            "a function that reads values of its own sweep takes one step per launch; leave \
-             pyramid-height out",
+            "a step of several functions, one of which reads values of its own sweep, takes one \
+             step per launch; leave pyramid-height out",
         )));
     }
     // Numbers for the dimensions of another group are not for this one.

@@ -34,6 +34,7 @@
 //! - of a field that the launch does not store: then both go on with one value;
 //! - of a field that another copy of the launch takes, and fields that are exchanged;
 //! - of a field whose values of the same sweep the launch reads;
+//! - in a program with launches of several sweeps, which exchange two buffers themselves;
 //! - where some cell of `P` that no piece covers may be read, and where kernels update different
 //!   cells of it.
 
@@ -76,6 +77,9 @@ impl Pass for RotateBuffers {
 fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let program = Program::read(module)?;
     let kernels = tiled::kernels(module)?;
+    if kernels.iter().any(|kernel| kernel.wave.sweeps.is_some()) {
+        return Ok(());
+    }
     let mut made = Made::new();
     for kernel in kernels.iter().filter(|kernel| !kernel.split) {
         let chains = chains(module, &program, &kernels, kernel)?;

@@ -47,6 +47,7 @@ impl<'c> Translator<'c> {
                     b: b[index],
                 })
             }
+            "select" if self.memref_of(op, 1).is_ok() => self.select_memref(op),
             "select" => {
                 let (_, conditions) = self.numbers(op, 0)?;
                 let ((kind, a), (_, b)) = (self.numbers(op, 1)?, self.numbers(op, 2)?);

@@ -137,6 +137,33 @@ impl<'c> Translator<'c> {
         self.define(op, 0, Value::Memref(memref))
     }
 
+    /// A choice between two memrefs: of all that their cells' places come from.
+    pub(super) fn select_memref(&mut self, op: Op<'c>) -> Result<(), Error> {
+        let condition = self.number(op, 0)?;
+        let (one, other) = (self.memref_of(op, 1)?, self.memref_of(op, 2)?);
+        let base = self.chosen(condition, [one.base, other.base].map(Operand::Register));
+        let base = self.register(base);
+        let offset = self.chosen(condition, [one.offset, other.offset]);
+        let each = |translator: &mut Self, one: Vec<Operand>, other: Vec<Operand>| -> Vec<_> {
+            let pairs = one.into_iter().zip(other);
+            pairs.map(|(one, other)| translator.chosen(condition, [one, other])).collect()
+        };
+        let sizes = each(self, one.sizes, other.sizes);
+        let strides = each(self, one.strides, other.strides);
+        let element = one.element;
+        self.define(op, 0, Value::Memref(Memref { base, offset, sizes, strides, element }))
+    }
+
+    fn chosen(&mut self, condition: Reg, [one, other]: [Operand; 2]) -> Operand {
+        if one == other {
+            return one;
+        }
+        let (a, b) = (self.register(one), self.register(other));
+        let to = self.fresh();
+        self.emit(Instr::Select { to, condition, a, b });
+        Operand::Register(to)
+    }
+
     fn combine(&mut self, binary: Binary, a: Operand, b: Operand) -> Operand {
         match (binary, a, b) {
             (Binary::AddI, Operand::Constant(0), other)

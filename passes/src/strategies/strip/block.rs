@@ -1,9 +1,11 @@
 //! A block of strips: the work of each warp between two barriers.
 
 use super::code::{Strips, Tile};
+use super::in_flight::{Before, InFlight};
 use super::plan::Warps;
 use super::windows;
 use crate::analysis::lane_addresses;
+use crate::kernel::in_flight::TileRow;
 use crate::kernel::lanes::WARP;
 use crate::kernel::peers::Peers;
 use crate::kernel::tile_place;
@@ -15,6 +17,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
 /// The code of a block.
+#[derive(Clone)]
 pub struct Block<'c, 'p> {
     /// The strips.
     pub strips: Strips<'c, 'p>,
@@ -28,8 +31,11 @@ pub struct Block<'c, 'p> {
     pub thread: Val<'c>,
     /// Tiles of a strip.
     pub tiles: Val<'c>,
-    /// Tiles from the first one of the first strip to the last one of the last.
+    /// Tiles from the first one of the first strip to the last one of the last; one more where the
+    /// launch has several sweeps.
     pub all: Val<'c>,
+    /// The flag of the sweep's first tile row, where the launch has several sweeps.
+    pub first: Option<Val<'c>>,
 }
 
 /// Tiles by which loading is ahead of computing.
@@ -39,28 +45,63 @@ pub const BEHIND: i64 = 1;
 
 impl<'c> Block<'c, '_> {
     /// The code of all tile rows that a block takes.
-    pub fn code(&self, builder: &Builder<'c>, (rows, blocks): (Val<'c>, i64)) -> Result<(), Error> {
-        let (zero, one) = (builder.index(0)?, builder.index(1)?);
+    pub fn code(
+        &self,
+        builder: &Builder<'c>,
+        (rows, blocks): (Val<'c>, i64),
+        in_flight: Option<&InFlight>,
+    ) -> Result<(), Error> {
         self.clear(builder)?;
         let block = tile_place::number(builder, "gpu.block_id", "x")?;
-        let threads = self.warps.all() * WARP;
-        self.strips.copy_frozen(builder, (block, blocks), (self.thread, threads))?;
+        let thread = (self.thread, self.warps.all() * WARP);
         let apart = [("llvm.loop_annotation", apart(builder.context)?)];
-        let tile_rows = (block, rows, builder.index(blocks)?);
-        let code = |builder: &Builder<'c>, tile_row| {
-            let initial = windows::zeros(&self.strips.windows, builder)?;
-            let turns = builder.add_constant(self.all, AHEAD + BEHIND)?;
-            builder.carry_with((zero, turns, one), &initial, &apart, |builder, turn, carried| {
-                builder.op("gpu.barrier", &[], &[], &[])?;
-                let now = builder.add_constant(turn, -AHEAD)?;
-                self.turn(builder, (tile_row, now), carried)
-            })
+        let Some(in_flight) = in_flight else {
+            self.strips.copy_frozen(builder, (block, blocks), thread)?;
+            let bounds = (block, rows, builder.index(blocks)?);
+            let turns = |builder: &Builder<'c>, row, _: &[Val<'c>]| {
+                self.turns(builder, row, None).map(|()| Vec::new())
+            };
+            return builder.carry_with(bounds, &[], &apart, turns).map(|_| ());
         };
-        builder
-            .carry_with(tile_rows, &[], &apart, |builder, tile_row, _| {
-                code(builder, tile_row).map(|_| Vec::new())
-            })
-            .map(|_| ())
+        // The other sweeps wait for the first tile row, whose block copies for all.
+        let zero = builder.index(0)?;
+        let leads = builder.compare(Compare::Eq, block, zero)?;
+        let copy = |builder: &Builder<'c>| self.strips.copy_frozen(builder, (zero, 1), thread);
+        builder.when(leads, copy)?;
+        let numbers = builder.multiply_constant(rows, in_flight.sweeps)?;
+        let bounds = (block, numbers, builder.index(blocks)?);
+        let turns = |builder: &Builder<'c>, number, _: &[Val<'c>]| {
+            let tile_row = TileRow::of(builder, number, rows)?;
+            let strips = self.strips.of_sweep(builder, tile_row.sweep)?;
+            let block = Block { strips, first: Some(tile_row.first), ..self.clone() };
+            let before = Before { tile_row, rows, in_flight };
+            block.turns(builder, tile_row.row, Some(&before)).map(|()| Vec::new())
+        };
+        builder.carry_with(bounds, &[], &apart, turns).map(|_| ())
+    }
+
+    /// The turns of a tile row, of which each begins with a barrier.
+    fn turns(
+        &self,
+        builder: &Builder<'c>,
+        tile_row: Val<'c>,
+        before: Option<&Before<'c, '_>>,
+    ) -> Result<(), Error> {
+        let (zero, one) = (builder.index(0)?, builder.index(1)?);
+        let apart = [("llvm.loop_annotation", apart(builder.context)?)];
+        let initial = windows::zeros(&self.strips.windows, builder)?;
+        let turns = builder.add_constant(self.all, AHEAD + BEHIND)?;
+        // The first turn loads already.
+        if let Some(before) = before {
+            let waits = self.is_role(builder, self.warps.before())?;
+            builder.when(waits, |builder| self.wait_before(builder, before, zero))?;
+        }
+        let turn = |builder: &Builder<'c>, turn, carried: &[Val<'c>]| {
+            builder.op("gpu.barrier", &[], &[], &[])?;
+            let now = builder.add_constant(turn, -AHEAD)?;
+            self.turn(builder, (tile_row, now), carried, before)
+        };
+        builder.carry_with((zero, turns, one), &initial, &apart, turn).map(|_| ())
     }
 
     /// The work of each warp between two barriers. Each role has a branch of its own, so that no
@@ -70,6 +111,7 @@ impl<'c> Block<'c, '_> {
         builder: &Builder<'c>,
         (tile_row, now): (Val<'c>, Val<'c>),
         carried: &[Val<'c>],
+        before: Option<&Before<'c, '_>>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let warps = &self.warps;
         let types = windows::types(&self.strips.windows);
@@ -86,7 +128,7 @@ impl<'c> Block<'c, '_> {
                 )
             },
             |builder| {
-                self.others(builder, (tile_row, now))?;
+                self.others(builder, (tile_row, now), before)?;
                 Ok(carried.to_vec())
             },
         )
@@ -97,6 +139,7 @@ impl<'c> Block<'c, '_> {
         &self,
         builder: &Builder<'c>,
         (tile_row, now): (Val<'c>, Val<'c>),
+        before: Option<&Before<'c, '_>>,
     ) -> Result<(), Error> {
         let warps = &self.warps;
         let soon = builder.add_constant(now, AHEAD)?;
@@ -123,17 +166,30 @@ impl<'c> Block<'c, '_> {
                             builder,
                             warps.below(),
                             |builder| self.wait_above(builder, (tile_row, soon)),
-                            |builder| {
-                                let signals = self.is_before(builder, warps.below() + 1)?;
-                                builder.when(signals, |builder| {
-                                    self.signal_below(builder, (tile_row, now))
-                                })
-                            },
+                            |builder| self.last(builder, (tile_row, now), before),
                         )
                     },
                 )
             },
         )
+    }
+
+    /// The work of the last warps: one signals, and one waits for the sweep before.
+    fn last(
+        &self,
+        builder: &Builder<'c>,
+        (tile_row, now): (Val<'c>, Val<'c>),
+        before: Option<&Before<'c, '_>>,
+    ) -> Result<(), Error> {
+        let signals = self.is_before(builder, self.warps.below() + 1)?;
+        builder.when(signals, |builder| self.signal_below(builder, (tile_row, now)))?;
+        let Some(before) = before else { return Ok(()) };
+        let waits = self.is_role(builder, self.warps.before())?;
+        builder.when(waits, |builder| {
+            // What the next turn loads.
+            let next = builder.add_constant(now, AHEAD + 1)?;
+            self.wait_before(builder, before, next)
+        })
     }
 
     /// One warp or several load what a tile of a strip reads.
@@ -172,7 +228,8 @@ impl<'c> Block<'c, '_> {
         let exists = self.exists(builder, tile)?;
         let load = |builder: &Builder<'c>| {
             let done = builder.add_constant(soon, geometry.last_strip() + geometry.behind())?;
-            self.peers.wait(builder, builder.add_constant(tile_row, -1)?, done)?;
+            let above = builder.add_constant(tile_row, -1)?;
+            self.peers.wait(builder, self.flag(builder, above)?, done)?;
             self.strips.load_above(builder, tile.tile)
         };
         if self.strips.frozen == 0 {
@@ -202,8 +259,14 @@ impl<'c> Block<'c, '_> {
             let tile = self.tile(builder, (tile_row, before), last)?;
             let handed = self.exists(builder, tile)?;
             builder.when(handed, |builder| self.strips.hand_below(builder, tile.tile))?;
-            self.peers.signal(builder, tile_row, builder.add_constant(now, 1 - BEHIND)?)
+            let flag = self.flag(builder, tile_row)?;
+            self.peers.signal(builder, flag, builder.add_constant(now, 1 - BEHIND)?)
         })
+    }
+
+    /// The number of a tile row's flag.
+    fn flag(&self, builder: &Builder<'c>, tile_row: Val<'c>) -> Result<Val<'c>, Error> {
+        self.first.map_or(Ok(tile_row), |first| builder.add(first, tile_row))
     }
 
     /// One branch for the roles before a number, another for the rest.
@@ -223,6 +286,11 @@ impl<'c> Block<'c, '_> {
     /// Whether the role's number is less than `end`.
     fn is_before(&self, builder: &Builder<'c>, end: i64) -> Result<Val<'c>, Error> {
         builder.compare(Compare::Lt, self.role, builder.index(end)?)
+    }
+
+    /// Whether the role has this number.
+    fn is_role(&self, builder: &Builder<'c>, role: i64) -> Result<Val<'c>, Error> {
+        builder.compare(Compare::Eq, self.role, builder.index(role)?)
     }
 
     /// Whether a strip has a tile of this number.

@@ -18,6 +18,7 @@ use stencil_dialects::stencil;
 use stencil_dialects::tiled::Apply;
 
 /// The values and facts that the code of a kernel uses.
+#[derive(Clone)]
 pub struct Strips<'c, 'p> {
     /// The kernel's declarations and parameters.
     pub scope: Scope<'c, 'p>,
@@ -49,7 +50,7 @@ pub struct Strips<'c, 'p> {
     /// The thread's number in its warp, as `index`.
     pub lane: Val<'c>,
     /// The bodies of the loops over times, a group for some times each.
-    pub bodies: RefCell<Vec<Groups<'c>>>,
+    pub bodies: &'p RefCell<Vec<Groups<'c>>>,
     /// Whether every piece with absolute reads and every loaded grid holds a point; none if always
     /// true.
     pub filled: Option<Val<'c>>,

@@ -30,6 +30,7 @@ use super::block::Block;
 use super::code::Strips;
 use super::frozen;
 use super::geometry::StripShape;
+use super::in_flight::InFlight;
 use super::old_values::OldValues;
 use super::plan::{Function, Plan, Warps};
 use crate::analysis::hull::Hull;
@@ -95,13 +96,13 @@ impl Pass for LowerStrip {
 pub fn plan<'c>(
     subject: &Subject<'c, '_>,
     apply: &Apply<'c>,
-    (tile, per_thread): (&[i64], &[i64]),
+    (tile, per_thread, sweeps): (&[i64], &[i64], i64),
 ) -> Result<Plan<'c>, Error> {
     let updates: Vec<_> = apply.outputs.iter().map(|(field, _)| *field).collect();
     let kept = updates.iter().copied().filter(|field| apply.kept(field).is_some()).collect();
     let (program, pieces) = (subject.program, apply.pieces.as_slice());
     let function = Function { module: subject.module, program, pieces, updates: &updates, kept };
-    Plan::of(&function, shape(tile, per_thread)?)
+    Plan::with_sweeps(&function, shape(tile, per_thread)?, sweeps)
 }
 
 fn lower<'c>(
@@ -119,7 +120,12 @@ fn lower<'c>(
     tile_kernels::check_stored(subject.program, kernel)?;
     let hull = tile_kernels::hull(context, subject.program, kernel)?;
     super::admit(hull.alike)?;
-    let plan = plan(subject, apply, (&kernel.schedule.tile, &kernel.schedule.per_thread))?;
+    let (schedule, sweeps) = (&kernel.schedule, kernel.wave.all_sweeps());
+    let plan = plan(subject, apply, (&schedule.tile, &schedule.per_thread, sweeps))?;
+    let in_flight = match sweeps {
+        1 => None,
+        _ => Some(InFlight::of(subject.program, apply, &plan, sweeps)?),
+    };
     let threads = [plan.threads()];
     let shared = plan.shared();
     let demand = Demand { threads: &threads, shared, fewer_threads: "make the tile smaller" };
@@ -137,20 +143,22 @@ fn lower<'c>(
         AffineExpr::ceil_div(columns, constant(geometry.width))
             + constant(geometry.early_tiles() + geometry.late_tiles()),
     ];
+    let flags = counts[0] * constant(sweeps);
     let outer = function::container(context, subject.module, kernel.op.location())?;
     let types =
         plan.buffers.iter().map(|(extents, element)| shared_type(&outer, extents, *element));
     let types = types.collect::<Result<Vec<_>, _>>()?;
     let blocks = Blocks {
-        rows: counts[0],
+        rows: flags,
         threads: plan.threads(),
         per_multiprocessor: plan.resident(subject.device),
         most: None,
-        meeting: Meeting::Flags(counts[0]),
+        meeting: Meeting::Flags(flags),
         shared: &types,
     };
     let made = resident::build(context, subject, kernel, &blocks)?;
-    body(subject, apply, (plan, hull, frozen), ([rows, columns], counts), made)
+    let code = (plan, hull, frozen, in_flight);
+    body(subject, apply, code, ([rows, columns], counts), made)
 }
 
 /// Builds the body of a kernel, from the rows and columns of its grid, and from its tile rows and
@@ -158,7 +166,7 @@ fn lower<'c>(
 fn body<'c>(
     subject: &Subject<'c, '_>,
     apply: &Apply<'c>,
-    (plan, hull, frozen): (Plan<'c>, Hull<'c>, i64),
+    (plan, hull, frozen, in_flight): (Plan<'c>, Hull<'c>, i64, Option<InFlight>),
     (extents, counts): ([AffineExpr<'c>; 2], [AffineExpr<'c>; 2]),
     (made, blocks): (KernelFunction<'c>, i64),
 ) -> Result<(), Error> {
@@ -183,6 +191,7 @@ fn body<'c>(
     let filled = filled(&builder, &scope, apply, &plan.old)?;
     let thread = tile_place::number(&builder, "gpu.thread_id", "x")?;
     let lanes = builder.index(WARP)?;
+    let bodies = RefCell::default();
     let strips = Strips {
         scope,
         sources,
@@ -198,18 +207,23 @@ fn body<'c>(
         lower,
         frozen,
         lane: builder.binary("arith.remsi", thread, lanes)?,
-        bodies: RefCell::default(),
+        bodies: &bodies,
         filled,
     };
     let [rows, tiles] = counts;
     // Rows without columns have nothing to compute.
     let none = builder.compare(Compare::Lt, strips.extents[1], builder.index(1)?)?;
     let tiles = builder.select(none, builder.index(0)?, tiles)?;
-    let all = builder.add_constant(tiles, strips.geometry.last_strip())?;
-    let peers = Peers::new(&builder, flags.into(), (rows, all))?;
+    // The sweep behind needs the last stores too, after which one more signal stands.
+    let more = i64::from(in_flight.is_some());
+    let all = builder.add_constant(tiles, strips.geometry.last_strip() + more)?;
+    let sweeps = in_flight.as_ref().map_or(1, |in_flight| in_flight.sweeps);
+    let numbers = builder.multiply_constant(rows, sweeps)?;
+    let peers = Peers::new(&builder, flags.into(), (numbers, all))?;
     let role = role(&builder, &plan.warps, builder.binary("arith.divsi", thread, lanes)?)?;
-    let block = Block { strips, warps: plan.warps, peers, role, thread, tiles, all };
-    block.code(&builder, (rows, blocks))?;
+    let warps = plan.warps;
+    let block = Block { strips, warps, peers, role, thread, tiles, all, first: None };
+    block.code(&builder, (rows, blocks), in_flight.as_ref())?;
     builder.op("gpu.return", &[], &[], &[])?;
 
     let strips = &block.strips;

@@ -7,6 +7,7 @@ mod coverage;
 mod frozen;
 mod geometry;
 mod handover;
+mod in_flight;
 pub mod lower_strip;
 mod old_values;
 mod plan;
@@ -65,6 +66,10 @@ impl Strategy for Strip {
 
     fn fuses_steps(&self) -> bool {
         false
+    }
+
+    fn runs_sweeps_at_once(&self) -> bool {
+        true
     }
 
     /// Rows of a block, and times per tile: the first shape that a block has room for and whose

@@ -39,6 +39,8 @@ pub struct Warps {
     pub strips: i64,
     /// Warps that load old values and sequences, for each strip.
     pub loaders: i64,
+    /// Whether a warp waits for the sweep before.
+    pub before: bool,
 }
 
 impl Warps {
@@ -57,12 +59,18 @@ impl Warps {
         self.above() + 1
     }
 
-    /// The role of each warp; [`Self::below`] + 1 for a warp without work. Storing takes many
+    /// The role that waits for the sweep before.
+    pub fn before(&self) -> i64 {
+        self.below() + 1
+    }
+
+    /// The role of each warp; one more than all for a warp without work. Storing takes many
     /// instructions, so these warps have schedulers without a computing warp, where there are any.
     pub fn roles(&self) -> Vec<i64> {
         let mut roles: Vec<_> = (0..self.strips).collect();
         let mut stores = self.strips..self.loading();
-        let mut others = self.loading()..=self.below();
+        let last = if self.before { self.before() } else { self.below() };
+        let mut others = self.loading()..=last;
         let mut place = self.strips;
         while !stores.is_empty() || !others.is_empty() {
             let free = place % SCHEDULERS >= self.strips || self.strips >= SCHEDULERS;
@@ -70,7 +78,7 @@ impl Warps {
                 true => stores.next().or_else(|| others.next()),
                 false => others.next(),
             };
-            roles.push(role.unwrap_or(self.below() + 1));
+            roles.push(role.unwrap_or(last + 1));
             place += 1;
         }
         roles
@@ -116,6 +124,18 @@ impl<'c> Plan<'c> {
     /// # Errors
     /// A decline: values that lanes can't hold or exchange.
     pub fn of(function: &Function<'c, '_>, shape: StripShape) -> Result<Self, Error> {
+        Self::with_sweeps(function, shape, 1)
+    }
+
+    /// The plan for launches of so many sweeps.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn with_sweeps(
+        function: &Function<'c, '_>,
+        shape: StripShape,
+        sweeps: i64,
+    ) -> Result<Self, Error> {
         let program = function.program;
         for field in function.updates {
             if !matches!(mlir::bit_width(program.field(field)?.element), Some(8 | 16 | 32 | 64)) {
@@ -148,7 +168,7 @@ impl<'c> Plan<'c> {
         let few = geometry.strips < STRIPS_WITH_ONE_LOADER;
         let each = if few && old.iter().any(|old| !old.only_rims) { 2 } else { 1 };
         let loaders = if old.is_empty() && sequences.is_empty() { 0 } else { each };
-        let warps = Warps { strips: geometry.strips, loaders };
+        let warps = Warps { strips: geometry.strips, loaders, before: sweeps > 1 };
         let mut plan = Self { geometry, windows, old, sequences, warps, buffers: Vec::new() };
         plan.buffers = plan.buffers(function)?;
         Ok(plan)
@@ -225,11 +245,13 @@ mod tests {
     /// Three strips compute on schedulers 0 to 2 and store on scheduler 3.
     #[test]
     fn storing_warps_have_free_schedulers() {
-        let roles = Warps { strips: 3, loaders: 1 }.roles();
+        let roles = Warps { strips: 3, loaders: 1, before: false }.roles();
         assert_eq!(roles, [0, 1, 2, 3, 6, 7, 8, 4, 9, 10, 11, 5]);
-        let roles = Warps { strips: 2, loaders: 2 }.roles();
+        let roles = Warps { strips: 2, loaders: 2, before: false }.roles();
         assert_eq!(roles, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-        let roles = Warps { strips: 4, loaders: 0 }.roles();
+        let roles = Warps { strips: 4, loaders: 0, before: false }.roles();
         assert_eq!(roles, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let roles = Warps { strips: 2, loaders: 2, before: true }.roles();
+        assert_eq!(roles, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     }
 }

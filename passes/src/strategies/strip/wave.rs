@@ -25,7 +25,8 @@ pub fn of(
         let message = format!("a tile kernel of strategy {NAME} has one apply of two dimensions");
         return Err(Error::declined(Decline::Applies, message));
     };
-    let plan = plan(subject, apply, (tile, &kernel.schedule.per_thread))?;
+    let per_thread = &kernel.schedule.per_thread;
+    let plan = plan(subject, apply, (tile, per_thread, kernel.wave.all_sweeps()))?;
     let device = subject.device;
     let threads = u32::try_from(plan.threads()).unwrap_or(u32::MAX);
     let shared = u64::try_from(plan.shared()).unwrap_or(u64::MAX);

@@ -9,6 +9,7 @@ use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::{Argument, Piece, Program};
 
 /// The values of a field that a lane keeps.
+#[derive(Clone)]
 pub struct Window<'c> {
     /// The field.
     pub field: &'c str,

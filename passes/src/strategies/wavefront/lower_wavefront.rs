@@ -33,6 +33,13 @@
 //!       if x in grid { A'[row * height + thread, x] = f(...) }
 //!       barrier
 //!     signal flags[row] = epoch * tiles + tile + 1
+//! // several sweeps, for a tile that waits for the tile row below of the sweep before; odd sweeps
+//! // exchange A and A':
+//! for number = block to sweeps * rows step blocks
+//!   sweep, row = number / rows, number mod rows
+//!   for tile = 0 to tiles
+//!     if sweep > 0, wait flags[number - rows + 1] >= epoch * tiles + min(tile + ahead, tiles)
+//!     ... flags[number] in the place of flags[row]
 //! // square, grid; without sync the diagonal is an argument:
 //! for diagonal = 0 to diagonals
 //!   for row = block to rows step blocks, where row has a tile on the diagonal
@@ -44,9 +51,11 @@
 //! ```
 //! Declines: kernels of more than one apply; tiles with more rows than a block has threads;
 //! dependences longer than a tile is high. Square tiles also decline dependences on later columns.
+//! Several sweeps of a launch decline skews larger than a tile is wide.
 
 use super::NAME;
 use super::rows::Rows;
+use super::skews;
 use super::sweep::Sweep;
 use super::wave;
 use crate::analysis::wavefront::Wavefront;
@@ -64,7 +73,7 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Module};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
-use stencil_dialects::tiled::{Kernel, Waiting};
+use stencil_dialects::tiled::{Kernel, Skew, Waiting};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -129,7 +138,10 @@ impl LowerWavefront {
         self.limits.admit(subject.device, kernel, &demand)?;
         let dependences = subject.program.dependences(&apply.pieces)?;
         let front = match &kernel.wave.skew {
-            Some(skew) => Wavefront::skewed(&dependences, skew),
+            Some(skew) => {
+                far_sweeps(kernel, skew, *width).map_err(|error| error.at(at.clone()))?;
+                Wavefront::skewed(&dependences, skew)
+            }
             None if dependences.iter().flatten().any(|cells| *cells > 0) => {
                 let message = "the function reads values of its own sweep at later columns, for \
                                which square tiles would wait for each other; run hyperplane-skew";
@@ -144,16 +156,17 @@ impl LowerWavefront {
                            high; make the tile higher";
             Error::declined(Decline::FarRead, message).at(at)
         })?;
-        let rows = Rows::of(context, subject, kernel, front, (heights, *width))?;
+        let rows = Rows::of(context, subject, (kernel, apply), front, (heights, *width))?;
+        let flags = rows.all() * AffineExpr::constant(context, rows.sweeps);
 
         let threads = heights.iter().product::<i64>();
         let blocks = Blocks {
-            rows: rows.all(),
+            rows: flags,
             threads,
             per_multiprocessor: wave::per_multiprocessor(threads, subject.device),
             most: self.blocks,
             meeting: match kernel.wave.waiting {
-                Some(Waiting::Peer) => Meeting::Flags(rows.all()),
+                Some(Waiting::Peer) => Meeting::Flags(flags),
                 Some(Waiting::Grid) => Meeting::Counter(AffineExpr::constant(context, 1)),
                 None => Meeting::Launches(rows.diagonals()),
             },
@@ -167,7 +180,7 @@ impl LowerWavefront {
         let hull = tile_kernels::hull(context, subject.program, kernel)?;
         let (module, program) = (subject.module, subject.program);
         let scope = Scope { module, program, hull, params, scalars, step };
-        let sweep = Sweep { scope, sources, targets, apply, rows };
+        let sweep = Sweep { scope, sources, targets, apply, rows: &rows };
         match (flags.zip(epoch), flags, turn) {
             (Some(flags), ..) => sweep.by_flags(&builder, flags.into(), blocks)?,
             (None, Some(counter), _) => sweep.by_grid_barriers(&builder, counter, blocks)?,
@@ -177,4 +190,14 @@ impl LowerWavefront {
         builder.op("gpu.return", &[], &[], &[])?;
         function::load_gathered(&builder, &sweep.scope, op, &sweep.sources)
     }
+}
+
+/// Declines several sweeps where skews depend on the grid's size (`skews.rs`).
+fn far_sweeps(kernel: &Kernel, skew: &Skew, width: i64) -> Result<(), Error> {
+    if kernel.wave.sweeps.is_none() || !skews::are_far(&skew.times, width) {
+        return Ok(());
+    }
+    let message = "the skew of the tiles is larger than a tile is wide, which several sweeps per \
+                   launch do not take; leave pyramid-height out, or make the tile wider";
+    Err(Error::declined(Decline::TileShape, message))
 }

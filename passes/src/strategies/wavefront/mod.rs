@@ -48,6 +48,10 @@ impl Strategy for Wavefronts {
         false
     }
 
+    fn runs_sweeps_at_once(&self) -> bool {
+        true
+    }
+
     /// Rows of a tile, one for each thread, and times per tile. A tile is higher where the function
     /// reads rows of its own sweep from farther away.
     fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error> {

@@ -1,6 +1,7 @@
 //! The tile rows of a wavefront kernel: how many there are, how many tiles each has, and which of
 //! them a tile waits for.
 
+use crate::analysis::between_sweeps;
 use crate::analysis::wavefront::Wavefront;
 use crate::kernel::field_buffers::extents;
 use crate::kernel::tile_kernels;
@@ -9,7 +10,7 @@ use melior::Context;
 use melior::ir::AffineExpr;
 use stencil_dialects::affine::Linear;
 use stencil_dialects::error::Error;
-use stencil_dialects::tiled::Kernel;
+use stencil_dialects::tiled::{Apply, Kernel};
 
 /// The tile rows of a kernel.
 pub struct Rows<'c> {
@@ -26,6 +27,11 @@ pub struct Rows<'c> {
     pub counts: Vec<AffineExpr<'c>>,
     /// Tiles of a tile row.
     pub tiles: AffineExpr<'c>,
+    /// Sweeps of a launch.
+    pub sweeps: i64,
+    /// The tile rows of the sweep before for which a tile waits, by steps along each dimension, and
+    /// how many tiles of each must be done beyond those before its own. Empty for one sweep.
+    pub before: Vec<(Vec<i64>, i64)>,
     context: &'c Context,
 }
 
@@ -33,7 +39,7 @@ impl<'c> Rows<'c> {
     pub fn of(
         context: &'c Context,
         subject: &Subject<'c, '_>,
-        kernel: &Kernel<'c>,
+        (kernel, apply): (&Kernel<'c>, &Apply<'c>),
         front: Wavefront,
         (heights, width): (&[i64], i64),
     ) -> Result<Self, Error> {
@@ -62,8 +68,15 @@ impl<'c> Rows<'c> {
         let skewed = kernel.wave.skew.is_some();
         let behind = if skewed { behind(&front, heights) } else { 0 };
         let tiles = AffineExpr::ceil_div(*last + constant(behind), constant(width));
+        let sweeps = kernel.wave.all_sweeps();
+        let mut before = Vec::new();
+        if sweeps > 1 {
+            let updates: Vec<_> = apply.outputs.iter().map(|(field, _)| *field).collect();
+            let distances = between_sweeps::distances(subject.program, &apply.pieces, &updates)?;
+            before = front.waits_before(&distances, heights, width);
+        }
         let heights = heights.to_vec();
-        Ok(Self { front, skewed, heights, width, extents, counts, tiles, context })
+        Ok(Self { front, skewed, heights, width, extents, counts, tiles, sweeps, before, context })
     }
 
     /// All tile rows.

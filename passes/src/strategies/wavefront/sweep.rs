@@ -4,6 +4,8 @@ use super::rows::Rows;
 use super::skews::Skews;
 use crate::analysis::footprint;
 use crate::kernel::evaluate::{At, Distance, Rules};
+use crate::kernel::in_flight::{OfSweep, TileRow};
+use crate::kernel::lanes::WARP;
 use crate::kernel::peers::Peers;
 use crate::kernel::scope::Scope;
 use crate::kernel::tile_place;
@@ -44,7 +46,7 @@ pub struct Sweep<'c, 'p> {
     pub sources: BTreeMap<&'c str, Val<'c>>,
     pub targets: BTreeMap<&'c str, Val<'c>>,
     pub apply: &'p Apply<'c>,
-    pub rows: Rows<'c>,
+    pub rows: &'p Rows<'c>,
 }
 
 impl<'c> Sweep<'c, '_> {
@@ -86,20 +88,82 @@ impl<'c> Sweep<'c, '_> {
         blocks: i64,
     ) -> Result<(), Error> {
         let sizes = self.sizes(builder)?;
-        let Sizes { all, tiles, .. } = sizes;
-        let peers = Peers::new(builder, flags, (all, tiles))?;
+        let (all, tiles) = (sizes.all, sizes.tiles);
         let places = self.places(builder)?;
-        let thread = places.thread;
-        builder.repeat((places.block, all, builder.index(blocks)?), |builder, row| {
-            let at = split_by(builder, row, &sizes.counts)?;
-            builder.repeat((builder.index(0)?, tiles, builder.index(1)?), |builder, tile| {
-                self.wait(builder, (&peers, thread), (&at, &sizes.counts), tile)?;
-                self.tile(builder, (&at, &places.threads), &sizes, tile)?;
-                let done = builder.add_constant(tile, 1)?;
-                let first = builder.compare(Compare::Eq, thread, builder.index(0)?)?;
-                builder.when(first, |builder| peers.signal(builder, row, done))
-            })
+        let blocks = builder.index(blocks)?;
+        if self.rows.sweeps == 1 {
+            let peers = Peers::new(builder, flags, (all, tiles))?;
+            return builder.repeat((places.block, all, blocks), |builder, row| {
+                self.tiles(builder, (&sizes, &places, &peers), (row, None))
+            });
+        }
+        let sweeps = builder.multiply_constant(all, self.rows.sweeps)?;
+        let peers = Peers::new(builder, flags, (sweeps, tiles))?;
+        builder.repeat((places.block, sweeps, blocks), |builder, number| {
+            let numbered = TileRow::of(builder, number, all)?;
+            let buffers = (&self.scope, &self.sources, &self.targets);
+            let OfSweep { scope, sources, targets } =
+                OfSweep::of(builder, numbered.sweep, buffers)?;
+            let sweep = Sweep { scope, sources, targets, ..*self };
+            sweep.tiles(builder, (&sizes, &places, &peers), (number, Some(numbered)))
         })
+    }
+
+    /// The tiles of a tile row, which is one of several sweeps or of one.
+    fn tiles(
+        &self,
+        builder: &Builder<'c>,
+        (sizes, places, peers): (&Sizes<'c>, &Places<'c>, &Peers<'c>),
+        (number, numbered): (Val<'c>, Option<TileRow<'c>>),
+    ) -> Result<(), Error> {
+        let thread = places.thread;
+        let row = numbered.map_or(number, |numbered| numbered.row);
+        let at = split_by(builder, row, &sizes.counts)?;
+        let bounds = (builder.index(0)?, sizes.tiles, builder.index(1)?);
+        builder.repeat(bounds, |builder, tile| {
+            if let Some(numbered) = numbered {
+                self.wait_before(builder, (peers, thread), (&at, sizes), numbered, tile)?;
+            }
+            let first = numbered.map(|numbered| numbered.first);
+            self.wait(builder, (peers, thread), (&at, &sizes.counts, first), tile)?;
+            self.tile(builder, (&at, &places.threads), sizes, tile)?;
+            let done = builder.add_constant(tile, 1)?;
+            let leads = builder.compare(Compare::Eq, thread, builder.index(0)?)?;
+            builder.when(leads, |builder| peers.signal(builder, number, done))
+        })
+    }
+
+    /// Waits until the tile rows of the sweep before are far enough for a tile: a warp for each, as
+    /// far as there are any.
+    fn wait_before(
+        &self,
+        builder: &Builder<'c>,
+        (peers, thread): (&Peers<'c>, Val<'c>),
+        (at, sizes): (&[Val<'c>], &Sizes<'c>),
+        numbered: TileRow<'c>,
+        tile: Val<'c>,
+    ) -> Result<(), Error> {
+        let (zero, counts) = (builder.index(0)?, &sizes.counts);
+        let first = builder.binary("arith.subi", numbered.first, sizes.all)?;
+        let later = builder.compare(Compare::Gt, numbered.sweep, zero)?;
+        for (place, (steps, ahead)) in (1..).zip(&self.rows.before) {
+            let waiting =
+                builder.index(place * WARP % self.rows.heights.iter().product::<i64>())?;
+            let mut conditions = vec![later, builder.compare(Compare::Eq, thread, waiting)?];
+            let mut row = zero;
+            for ((at, count), step) in at.iter().zip(counts).zip(steps) {
+                let at = builder.add_constant(*at, *step)?;
+                conditions.push(builder.within(at, (zero, *count))?);
+                row = builder.add(builder.binary("arith.muli", row, *count)?, at)?;
+            }
+            let Some(all) = builder.all(&conditions)? else { continue };
+            let done = builder.add_constant(tile, *ahead)?;
+            builder.when(all, |builder| {
+                let done = builder.binary("arith.maxsi", done, zero)?;
+                peers.wait(builder, builder.add(first, row)?, done)
+            })?;
+        }
+        Ok(())
     }
 
     /// Waits until the tile rows before are far enough for a tile.
@@ -107,7 +171,7 @@ impl<'c> Sweep<'c, '_> {
         &self,
         builder: &Builder<'c>,
         (peers, thread): (&Peers<'c>, Val<'c>),
-        (at, counts): (&[Val<'c>], &[Val<'c>]),
+        (at, counts, first): (&[Val<'c>], &[Val<'c>], Option<Val<'c>>),
         tile: Val<'c>,
     ) -> Result<(), Error> {
         let zero = builder.index(0)?;
@@ -120,6 +184,9 @@ impl<'c> Sweep<'c, '_> {
                 row = builder.add(builder.binary("arith.muli", row, *count)?, at)?;
             }
             let Some(all) = builder.all(&conditions)? else { continue };
+            if let Some(first) = first {
+                row = builder.add(first, row)?;
+            }
             let done = builder.add_constant(tile, ahead)?;
             builder.when(all, |builder| peers.wait(builder, row, done))?;
         }
