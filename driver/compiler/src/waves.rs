@@ -21,16 +21,22 @@ pub(crate) fn write(out: &mut Formatter, sweeps: &[Sweep]) -> fmt::Result {
             wave.rows(),
             wave.tiles
         )?;
-        let known = wave.diagonals().zip(wave.idle_with_flags()).zip(sweep.seconds());
-        let Some((((diagonals, barriers), flags), seconds)) = known else {
+        let Some((flags, seconds)) = wave.idle_with_flags().zip(sweep.seconds()) else {
             writeln!(out, "  predicted: nothing; there are too many tile rows")?;
             continue;
         };
-        writeln!(out, "  {diagonals} tile diagonals, {} waits", wave.waited())?;
+        match wave.diagonals() {
+            Some((diagonals, _)) => write!(out, "  {diagonals} tile diagonals, ")?,
+            None => write!(out, "  {} sweeps in flight, ", wave.sweeps)?,
+        }
+        writeln!(out, "{} waits", wave.waited())?;
         let idle =
             |Idle { corner, intermediate }| format!("{corner} corner, {intermediate} intermediate");
         writeln!(out, "  idle slots with flags: {}", idle(flags))?;
-        writeln!(out, "  idle slots with a barrier after each tile diagonal: {}", idle(barriers))?;
+        if let Some((_, barriers)) = wave.diagonals() {
+            let idle = idle(barriers);
+            writeln!(out, "  idle slots with a barrier after each tile diagonal: {idle}")?;
+        }
         writeln!(
             out,
             "  predicted: {:.4} ms a sweep, {:.1} GCells/s; {} tiles on the critical path, each {} \
@@ -163,6 +169,7 @@ mod tests {
                 drain: 0,
                 waits: vec![Wait { before: vec![true], lag: 1 }],
                 resident: 4,
+                ..Wave::default()
             },
             pace: Pace { diagonal: 1e-6, handover: 0.0 },
         }

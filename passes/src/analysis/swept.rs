@@ -1,7 +1,8 @@
-//! What a point of a sweep reads and stores, for the model of wavefronts.
+//! What a point of a sweep reads and stores.
 
 use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::{self, Argument, Piece, Program};
 use stencil_runtime::model::Swept;
 
@@ -37,6 +38,24 @@ pub fn of(
         }
     }
     Ok(Swept { stored: count(stored), ..most })
+}
+
+/// Whether a function reads no old value of a field that it updates, so that it may update them in
+/// place. Cells that no piece covers keep their values where they lie.
+pub fn reads_no_old<'c>(
+    program: &Program<'c>,
+    pieces: &[Piece<'c>],
+    updates: &[(&'c str, Val<'c>)],
+) -> Result<bool, Error> {
+    let updated = |field: &str| updates.iter().any(|(updated, _)| *updated == field);
+    for piece in pieces {
+        for argument in program.arguments(piece.function)? {
+            if matches!(argument, Argument::Read { field, .. } if updated(field)) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(!program.gathered_by(pieces)?.into_iter().any(updated))
 }
 
 /// As many as a point function may have: limits of the language keep it small.

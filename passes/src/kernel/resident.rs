@@ -27,6 +27,8 @@ pub struct Blocks<'c, 's> {
     pub meeting: Meeting<'c>,
     /// Shared buffers.
     pub shared: &'s [MemRefType<'c>],
+    /// Whether the kernel updates its fields in place.
+    pub in_place: bool,
 }
 
 /// How the blocks of a kernel meet.
@@ -54,7 +56,8 @@ pub fn build<'c>(
         Meeting::Counter(_) => &[Binding::Flags],
         Meeting::Launches(_) => &[Binding::Turn],
     };
-    let signature = Signature::of(&outer, subject.module, subject.program, kernel, false, more)?;
+    let signature =
+        Signature::of(&outer, subject.module, subject.program, kernel, blocks.in_place, more)?;
     let resident = blocks.per_multiprocessor * i64::from(subject.device.multiprocessors);
     let resident = blocks.most.map_or(resident, |most| most.min(resident));
     let known = blocks.rows.is_constant().then(|| blocks.rows.constant_value().max(1));

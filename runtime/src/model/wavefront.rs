@@ -28,6 +28,15 @@ pub struct Wait {
     pub lag: u64,
 }
 
+/// Which tile row of the sweep before a tile row waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// Tile rows along each dimension to the other one.
+    pub step: Vec<i64>,
+    /// Tiles by which it must be ahead. Negative where it may be behind.
+    pub lag: i64,
+}
+
 /// The tile rows of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wave {
@@ -43,6 +52,10 @@ pub struct Wave {
     pub waits: Vec<Wait>,
     /// Blocks that the device runs at once.
     pub resident: u64,
+    /// Sweeps of a launch, whose tile rows blocks take one sweep behind the other; 0 as 1.
+    pub sweeps: u64,
+    /// The tile rows of the sweep before that a tile row waits for, where there are several sweeps.
+    pub behind: Vec<Behind>,
 }
 
 /// Times of tiles in which blocks have nothing to do: figure 11.
@@ -55,14 +68,19 @@ pub struct Idle {
 }
 
 impl Wave {
-    /// Tile rows.
+    /// Tile rows of a sweep.
     pub fn rows(&self) -> u64 {
         self.counts.iter().copied().fold(1, u64::saturating_mul)
     }
 
+    /// Tile rows of all sweeps of a launch.
+    pub fn all_rows(&self) -> u64 {
+        self.rows().saturating_mul(self.sweeps.max(1))
+    }
+
     /// Blocks with something to do: the paper's `P`, but no more than tile rows.
     pub fn blocks(&self) -> u64 {
-        self.resident.min(self.rows()).max(1)
+        self.resident.min(self.all_rows()).max(1)
     }
 
     /// Tile times of a tile row.
@@ -70,10 +88,11 @@ impl Wave {
         self.tiles.saturating_add(self.drain)
     }
 
-    /// The lag along the only dimension of tile rows; none of several dimensions.
+    /// The lag along the only dimension of tile rows; none of several dimensions, and none of
+    /// several sweeps.
     fn lag(&self) -> Option<u64> {
         let lags = self.waits.iter().map(|wait| wait.lag.min(self.tiles));
-        (self.counts.len() < 2).then(|| lags.max().unwrap_or(0))
+        (self.counts.len() < 2 && self.sweeps < 2).then(|| lags.max().unwrap_or(0))
     }
 
     /// Tile times for which a block's next tile row could begin but the block is still busy with
@@ -83,8 +102,8 @@ impl Wave {
         Some(self.length().saturating_sub(self.blocks().saturating_mul(self.lag()?)))
     }
 
-    /// Tile times of the whole: equation 3 without its factor. None for tile rows of several
-    /// dimensions that are more than [`MOST_ROWS`].
+    /// Tile times of the whole launch: equation 3 without its factor. None for tile rows of several
+    /// dimensions or sweeps that are more than [`MOST_ROWS`].
     pub fn critical_path(&self) -> Option<u64> {
         let Some(others) = self.rows().checked_sub(1) else { return Some(0) };
         let Some((lag, blocked)) = self.lag().zip(self.blocked()) else {
@@ -95,9 +114,11 @@ impl Wave {
         Some(above.saturating_add(turns).saturating_add(self.length()))
     }
 
-    /// Seconds of a sweep: equation 3. None as for [`Self::critical_path`].
+    /// Seconds of a sweep: equation 3, or a launch's by its sweeps. None as for
+    /// [`Self::critical_path`].
     pub fn seconds(&self, pace: &Pace) -> Option<f64> {
-        Some(self.critical_path()? as f64 * pace.tile(self.width))
+        let whole = self.critical_path()? as f64 * pace.tile(self.width);
+        Some(whole / self.sweeps.max(1) as f64)
     }
 
     /// Waits of all tiles, one for each tile row that a tile looks at.
@@ -107,16 +128,27 @@ impl Wave {
             let rows = counts.map(|(count, before)| count.saturating_sub(u64::from(*before)));
             rows.fold(1, u64::saturating_mul)
         };
-        self.waits.iter().map(with).fold(0, u64::saturating_add).saturating_mul(self.tiles)
+        let own = self.waits.iter().map(with).fold(0, u64::saturating_add);
+        let others = self.behind.iter().map(|behind| {
+            let counts = self.counts.iter().zip(&behind.step);
+            let rows = counts.map(|(count, step)| count.saturating_sub(step.unsigned_abs()));
+            rows.fold(1, u64::saturating_mul)
+        });
+        let others = others.fold(0, u64::saturating_add);
+        let all = own.saturating_mul(self.sweeps.max(1));
+        let later = others.saturating_mul(self.sweeps.saturating_sub(1));
+        all.saturating_add(later).saturating_mul(self.tiles)
     }
 
-    /// The tile time at which each tile row begins; none of more than [`MOST_ROWS`].
+    /// The tile time at which each tile row of each sweep begins; none of more than [`MOST_ROWS`].
     pub fn starts(&self) -> Option<Vec<u64>> {
         self.starts_with(self.blocks())
     }
 
     fn starts_with(&self, blocks: u64) -> Option<Vec<u64>> {
-        let count = usize::try_from(self.rows()).ok().filter(|_| self.rows() <= MOST_ROWS)?;
+        let all = self.all_rows();
+        let count = usize::try_from(all).ok().filter(|_| all <= MOST_ROWS)?;
+        let rows = usize::try_from(self.rows()).ok()?;
         let mut starts: Vec<u64> = Vec::with_capacity(count);
         let mut place = vec![0; self.counts.len()];
         for row in 0..count {
@@ -124,11 +156,19 @@ impl Wave {
             let own = own
                 .and_then(|own| starts.get(own))
                 .map(|start| start.saturating_add(self.length()));
+            let first = row - row % rows.max(1);
             let others = self.waits.iter().filter_map(|wait| {
-                let other = starts.get(self.row_before(&place, &wait.before)?)?;
+                let steps = wait.before.iter().map(|before| -i64::from(*before));
+                let other = starts.get(first + self.row_at(&place, steps)?)?;
                 Some(other.saturating_add(wait.lag.min(self.tiles)))
             });
-            starts.push(others.chain(own).max().unwrap_or(0));
+            let before = self.behind.iter().filter_map(|behind| {
+                let other = self.row_at(&place, behind.step.iter().copied())?;
+                let other = starts.get(first.checked_sub(rows)? + other)?;
+                let lag = behind.lag.min(i64::try_from(self.length()).unwrap_or(i64::MAX));
+                Some(other.saturating_add_signed(lag))
+            });
+            starts.push(others.chain(before).chain(own).max().unwrap_or(0));
             // The next place in row-major order.
             for (at, count) in place.iter_mut().zip(&self.counts).rev() {
                 *at += 1;
@@ -141,11 +181,12 @@ impl Wave {
         Some(starts)
     }
 
-    /// The number of the tile row one before a place along some dimensions.
-    fn row_before(&self, place: &[u64], before: &[bool]) -> Option<usize> {
+    /// The number in its sweep of the tile row some steps from a place.
+    fn row_at(&self, place: &[u64], steps: impl Iterator<Item = i64>) -> Option<usize> {
         let mut row = 0;
-        for ((at, count), before) in place.iter().zip(&self.counts).zip(before) {
-            row = row * count + at.checked_sub(u64::from(*before))?;
+        for ((at, count), step) in place.iter().zip(&self.counts).zip(steps) {
+            let at = at.checked_add_signed(step).filter(|at| at < count)?;
+            row = row * count + at;
         }
         usize::try_from(row).ok()
     }
@@ -177,9 +218,12 @@ impl Wave {
     /// The number of tile diagonals, and the idle slots with a barrier after each. A diagonal of
     /// `n` tiles on `p` blocks leaves `ceil(n / p) p - n` slots idle: figure 3 (a). These are
     /// corner slots where `n < p` (section 7.3), else intermediate ones. None for more than
-    /// [`MOST_ROWS`] tile rows.
+    /// [`MOST_ROWS`] tile rows, and for several sweeps, which have no common diagonals.
     pub fn diagonals(&self) -> Option<(u64, Idle)> {
         let (rows, blocks) = (self.rows(), self.blocks());
+        if self.sweeps > 1 {
+            return None;
+        }
         // Without other tile rows of its block, a tile row begins with its first diagonal.
         let mut firsts = self.starts_with(rows)?;
         firsts.sort_unstable();
@@ -209,7 +253,8 @@ mod tests {
     /// Tile rows one below the other.
     fn wave(rows: u64, tiles: u64, lag: u64, resident: u64) -> Wave {
         let waits = vec![Wait { before: vec![true], lag }];
-        Wave { counts: vec![rows], tiles, width: 1, drain: 0, waits, resident }
+        let wave = Wave { counts: vec![rows], tiles, width: 1, waits, ..Wave::default() };
+        Wave { resident, ..wave }
     }
 
     /// Figure 2: 8 x 8 tiles on 4 multiprocessors, by hand. With a barrier the diagonals of 1 to 8
@@ -224,6 +269,25 @@ mod tests {
         assert_eq!(wave.starts(), Some(vec![0, 1, 2, 3, 8, 9, 10, 11]));
         assert_eq!((wave.blocked(), wave.critical_path()), (Some(4), Some(19)));
         assert_eq!(wave.waited(), 56);
+    }
+
+    /// Two sweeps of two tile rows with three tiles each, by hand: a tile row waits for one tile of
+    /// the row above, and for one of the row below in the sweep before. With a block for each, the
+    /// second sweep begins two tile times late. One block does one after the other.
+    #[test]
+    fn two_sweeps_by_hand() {
+        let behind = [0, 1].map(|step| Behind { step: vec![step], lag: 1 }).to_vec();
+        let two = Wave { sweeps: 2, behind, ..wave(2, 3, 1, 4) };
+        assert_eq!(two.starts(), Some(vec![0, 1, 2, 3]));
+        assert_eq!((two.critical_path(), two.blocks()), (Some(6), 4));
+        let pace = Pace { diagonal: 1.0, handover: 0.0 };
+        assert_eq!(two.seconds(&pace), Some(3.0));
+        // Waits for the row above: 1 a sweep. For the sweep before: 2 beside, 1 below.
+        assert_eq!(two.waited(), 3 * (2 + 3));
+        assert_eq!(two.idle_with_flags(), Some(Idle { corner: 12, intermediate: 0 }));
+        let one = Wave { resident: 1, ..two };
+        assert_eq!(one.starts(), Some(vec![0, 3, 6, 9]));
+        assert_eq!(one.diagonals(), None);
     }
 
     /// Each tile by itself: it begins when the one before is done, when the others that it waits

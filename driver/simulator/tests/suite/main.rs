@@ -14,6 +14,7 @@ mod nests;
 mod orders;
 mod plans;
 mod series;
+mod sweeps;
 mod traffic;
 mod vector_copies;
 mod waves;

@@ -38,6 +38,8 @@ struct Schedule {
     tiles: [Option<&'static [i64]>; 2],
     /// Sizes in two and in three dimensions.
     sizes: [&'static [&'static [i64]]; 2],
+    /// Sweeps of a launch, and of a run.
+    sweeps: [i64; 2],
 }
 
 /// Odd sizes, one row, one column, tile rows more and fewer than blocks. A tile row has 4 rows in
@@ -57,15 +59,33 @@ const SCHEDULES: &[Schedule] = &[
         case: Case::wavefront,
         tiles: [Some(&[4, 8]), Some(&[2, 3, 4])],
         sizes: SMALL,
+        sweeps: [1, STEPS],
     },
     Schedule { name: "square grid", case: square_grid, ..BASELINE },
     Schedule { name: "square launches", case: square_launches, ..BASELINE },
     Schedule { name: "square flags", case: square_flags, ..BASELINE },
     Schedule { name: "skewed grid", case: skewed_grid, ..BASELINE },
     Schedule { name: "skewed launches", case: skewed_launches, ..BASELINE },
-    Schedule { name: "strip", case: strip, tiles: [Some(&[32, 4]), None], sizes: LARGE },
-    Schedule { name: "strips", case: strip, tiles: [Some(&[64, 8]), None], sizes: LARGE },
+    Schedule { name: "strip", tiles: [Some(&[32, 4]), None], ..STRIPS },
+    Schedule { name: "strips", tiles: [Some(&[64, 8]), None], ..STRIPS },
+    Schedule { name: "four sweeps", case: Case::wavefront, sweeps: [4, 5], ..BASELINE },
+    Schedule { name: "three sweeps, strip", sweeps: [3, 7], ..STRIPS },
+    Schedule {
+        name: "four sweeps, strips",
+        tiles: [Some(&[64, 8]), None],
+        sweeps: [4, 5],
+        ..STRIPS
+    },
 ];
+
+/// What strips have in common.
+const STRIPS: Schedule = Schedule {
+    name: "",
+    case: strip,
+    tiles: [Some(&[32, 4]), None],
+    sizes: LARGE,
+    sweeps: [1, STEPS],
+};
 
 /// What the combinations of passes have in common (`docs/ir.md`). Skewed tiles with flags are the
 /// strategy's own.
@@ -74,6 +94,7 @@ const BASELINE: Schedule = Schedule {
     case: square_grid,
     tiles: [Some(&[4, 5]), Some(&[2, 3, 4])],
     sizes: SMALL,
+    sweeps: [1, STEPS],
 };
 
 fn square_grid(program: &str, tile: &[i64]) -> Case {
@@ -112,8 +133,14 @@ const STEPS: i64 = 2;
 fn run(program: &str, schedule: &Schedule) -> usize {
     let dimensions = rank(&Case::naive(program)).saturating_sub(2);
     let Some(tile) = schedule.tiles[dimensions] else { return 0 };
+    let [together, steps] = schedule.sweeps;
+    // A step of several functions has no sweeps in flight.
+    if together > 1 && program == "unsharp" {
+        return 0;
+    }
     let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
-    let case = (schedule.case)(program, tile);
+    let height = (together > 1).then_some(together);
+    let case = Case { pyramid_height: height, ..(schedule.case)(program, tile) };
     let (module, _) = compile(&context, &case);
     with_blocks(&context, &module, BLOCKS.into());
     mlir::verify(&context, &module).unwrap_or_else(|error| panic!("{error}"));
@@ -121,7 +148,7 @@ fn run(program: &str, schedule: &Schedule) -> usize {
     let mut runs = 0;
     for (place, sizes) in schedule.sizes[dimensions].iter().enumerate() {
         let at = |seed| format!("{program}, {}, {sizes:?}, seed {seed}", schedule.name);
-        let (bound, inputs) = bind_sizes(&plan, sizes, STEPS);
+        let (bound, inputs) = bind_sizes(&plan, sizes, steps);
         let wanted = expected(&case, &bound, &inputs);
         for seed in (1..=SEEDS).filter(|seed| taken(schedule, place, *seed)) {
             let settings =
@@ -158,10 +185,10 @@ fn taken(schedule: &Schedule, place: usize, seed: u64) -> bool {
 
 #[test]
 fn half_of_the_programs_equal_the_oracle_in_some_orders() {
-    assert!(run_all(&PROGRAMS[..6]) >= 6 * 120);
+    assert!(run_all(&PROGRAMS[..6]) >= 6 * 126);
 }
 
 #[test]
 fn the_other_half_equals_the_oracle_in_some_orders() {
-    assert!(run_all(&PROGRAMS[6..]) >= 6 * 100);
+    assert!(run_all(&PROGRAMS[6..]) >= 6 * 105);
 }

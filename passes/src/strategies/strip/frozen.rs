@@ -8,7 +8,7 @@ use crate::analysis::hull::Hull;
 use crate::kernel::interior;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::Val;
+use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::tiled::{Apply, Keeps};
 
 /// How many rows lie before the first strip: those above a function's only piece. None where their
@@ -31,6 +31,13 @@ impl<'c> Strips<'c, '_> {
         (block, blocks): (Val<'c>, i64),
         (thread, threads): (Val<'c>, i64),
     ) -> Result<(), Error> {
+        let is_other = |(field, target): &(&&str, &Val<'c>)| {
+            self.sources.get(**field).is_none_or(|source| mlir::key(*source) != mlir::key(**target))
+        };
+        let targets: Vec<_> = self.targets.iter().filter(is_other).collect();
+        if targets.is_empty() {
+            return Ok(());
+        }
         let [rows, columns] = self.extents;
         let first = builder.add(builder.multiply_constant(block, threads)?, thread)?;
         for row in 0..self.frozen {
@@ -40,10 +47,10 @@ impl<'c> Strips<'c, '_> {
                 let bounds = (first, columns, builder.index(blocks * threads)?);
                 builder.repeat(bounds, |builder, column| {
                     let point = self.point_at(builder, [row, column])?;
-                    for (field, target) in &self.targets {
+                    for (field, target) in &targets {
                         let cell = self.scope.cell(builder, field, &point)?;
                         let old = builder.load(self.source(field)?, &cell)?;
-                        builder.store(old, *target, &cell)?;
+                        builder.store(old, **target, &cell)?;
                     }
                     Ok(())
                 })

@@ -27,6 +27,7 @@ use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::Apply;
+use stencil_runtime::model::wavefront::Behind;
 
 /// The sweeps of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +72,14 @@ impl InFlight {
         let updated = |old: &&OldValues| updates.contains(&old.field);
         let reaches = plan.old.iter().filter(updated).map(Reach::of).collect::<Vec<_>>();
         Ok(Self { sweeps, ahead: ahead(&plan.geometry, &reaches) })
+    }
+
+    /// The same for the model. A flag counts turns that are done, and is waited for a turn before
+    /// the tile is loaded.
+    pub fn behind(&self) -> Vec<Behind> {
+        let steps = [-1, 0, 1].into_iter().zip(self.ahead);
+        let behind = steps.map(|(step, ahead)| Behind { step: vec![step], lag: ahead + 3 });
+        behind.collect()
     }
 }
 

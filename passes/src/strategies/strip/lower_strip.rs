@@ -34,6 +34,7 @@ use super::in_flight::InFlight;
 use super::old_values::OldValues;
 use super::plan::{Function, Plan, Warps};
 use crate::analysis::hull::Hull;
+use crate::analysis::swept::reads_no_old;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
 use crate::kernel::early_loads;
 use crate::kernel::field_buffers::extents;
@@ -155,6 +156,7 @@ fn lower<'c>(
         most: None,
         meeting: Meeting::Flags(flags),
         shared: &types,
+        in_place: reads_no_old(subject.program, &apply.pieces, &apply.outputs)?,
     };
     let made = resident::build(context, subject, kernel, &blocks)?;
     let code = (plan, hull, frozen, in_flight);

@@ -8,7 +8,7 @@ use crate::kernel::lanes::WARP;
 use melior::ir::AffineMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::Val;
+use stencil_dialects::mlir::{self, Val};
 
 /// Accesses to global memory in flight.
 const ACCESSES: i64 = 8;
@@ -94,6 +94,7 @@ impl<'c> Strips<'c, '_> {
                         (Some(inside), Some(row)) => Some(outside(builder, [*row; 2], inside)?),
                         _ => None,
                     };
+                    let there = self.if_in_place(builder, field, &point, there)?;
                     let value = self.old_cell(builder, field, &point, there)?;
                     loaded.push((there, value, [tile.half, tile.strip, row, lane, time]));
                 }
@@ -146,6 +147,24 @@ impl<'c> Strips<'c, '_> {
             }
             store_where(builder, &loaded, field.shared)
         })
+    }
+
+    /// A condition of a load of a point's old value. A field that is updated in place has none for
+    /// a point outside the grid: the nearest cell inside may be stored meanwhile.
+    fn if_in_place(
+        &self,
+        builder: &Builder<'c>,
+        field: &Field<'c>,
+        point: &[Val<'c>],
+        there: Option<Val<'c>>,
+    ) -> Result<Option<Val<'c>>, Error> {
+        let target = self.targets.get(field.name);
+        if target.is_none_or(|target| mlir::key(*target) != mlir::key(field.source)) {
+            return Ok(there);
+        }
+        let (lower, upper) = field.grid;
+        let inside = self.scope.inside(builder, point, lower, upper)?;
+        there.map_or(Ok(inside), |there| builder.both(there, inside)).map(Some)
     }
 
     /// The old value at the grid's nearest cell to a point.

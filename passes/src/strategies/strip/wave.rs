@@ -2,6 +2,7 @@
 
 use super::NAME;
 use super::block::{AHEAD, BEHIND};
+use super::in_flight::InFlight;
 use super::lower_strip::plan;
 use super::plan::REGISTERS;
 use crate::analysis::swept;
@@ -26,7 +27,8 @@ pub fn of(
         return Err(Error::declined(Decline::Applies, message));
     };
     let per_thread = &kernel.schedule.per_thread;
-    let plan = plan(subject, apply, (tile, per_thread, kernel.wave.all_sweeps()))?;
+    let sweeps = kernel.wave.all_sweeps();
+    let plan = plan(subject, apply, (tile, per_thread, sweeps))?;
     let device = subject.device;
     let threads = u32::try_from(plan.threads()).unwrap_or(u32::MAX);
     let shared = u64::try_from(plan.shared()).unwrap_or(u64::MAX);
@@ -49,6 +51,11 @@ pub fn of(
         drain: count(last + AHEAD + BEHIND),
         waits: if geometry.above > 0 { waits } else { Vec::new() },
         resident: count(resident),
+        sweeps: count(sweeps),
+        behind: match sweeps {
+            1 => Vec::new(),
+            _ => InFlight::of(subject.program, apply, &plan, sweeps)?.behind(),
+        },
     };
     let swept = swept::of(subject.program, &apply.pieces, (apply.outputs.len(), 2))?;
     let rows = u32::try_from(geometry.rows).unwrap_or(u32::MAX);

@@ -58,6 +58,7 @@ use super::rows::Rows;
 use super::skews;
 use super::sweep::Sweep;
 use super::wave;
+use crate::analysis::swept::reads_no_old;
 use crate::analysis::wavefront::Wavefront;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
 use crate::kernel::function::{self, KernelFunction};
@@ -171,6 +172,7 @@ impl LowerWavefront {
                 None => Meeting::Launches(rows.diagonals()),
             },
             shared: &[],
+            in_place: reads_no_old(subject.program, &apply.pieces, &apply.outputs)?,
         };
         let (made, blocks) = resident::build(context, subject, kernel, &blocks)?;
         let KernelFunction { builder, op, arguments, .. } = made;

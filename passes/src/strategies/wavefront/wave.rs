@@ -1,6 +1,7 @@
 //! The wave of a kernel, for the model: its tile rows, their tiles and lags, and its pace.
 
 use super::NAME;
+use crate::analysis::between_sweeps;
 use crate::analysis::swept;
 use crate::analysis::wavefront::{Wavefront, ceil_div, count};
 use crate::subject::Subject;
@@ -8,7 +9,7 @@ use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::tiled::Kernel;
 use stencil_runtime::device::Device;
 use stencil_runtime::model::Pace;
-use stencil_runtime::model::wavefront::{Wait, Wave};
+use stencil_runtime::model::wavefront::{Behind, Wait, Wave};
 
 /// Threads that should run on a multiprocessor at once, in blocks of fewer: four warps for each of
 /// its four schedulers.
@@ -66,10 +67,29 @@ pub fn of(
             .map(|(before, lag)| Wait { before, lag: count(lag) })
             .collect(),
         resident: count(resident),
+        sweeps: count(kernel.wave.all_sweeps()),
+        behind: behind(subject, kernel, &front, (heights, *width))?,
     };
     let together = wave.blocks().div_ceil(device.multiprocessors.into());
     let pace = Pace::in_memory(swept, together * count(threads), device);
     Ok((wave, pace))
+}
+
+/// The tile rows of the sweep before that a tile row waits for.
+fn behind(
+    subject: &Subject,
+    kernel: &Kernel,
+    front: &Wavefront,
+    (heights, width): (&[i64], i64),
+) -> Result<Vec<Behind>, Error> {
+    let mut found = Vec::new();
+    for apply in kernel.applies().filter(|_| kernel.wave.sweeps.is_some()) {
+        let updates: Vec<_> = apply.outputs.iter().map(|(field, _)| *field).collect();
+        let distances = between_sweeps::distances(subject.program, &apply.pieces, &updates)?;
+        let waits = front.waits_before(&distances, heights, width);
+        found.extend(waits.into_iter().map(|(step, lag)| Behind { step, lag }));
+    }
+    Ok(found)
 }
 
 /// Tile rows along each dimension but the fastest. The second of three is sheared.
