@@ -5,6 +5,7 @@ mod help;
 mod values;
 
 use crate::emit::{Emit, emitted};
+use crate::files;
 use crate::opt::tell_crashes;
 use crate::picture::Colors;
 use crate::target::TargetName;
@@ -260,6 +261,10 @@ pub(crate) struct CommonArgs {
         ]
     )]
     pub(crate) passes: Option<String>,
+    /// Functions in MLIR for the place of the program's point functions, by their names; one called
+    /// compute_element is for the only one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) element: Option<PathBuf>,
     /// NVIDIA's libdevice.10.bc, for exp, log, sin, cos, tan, tanh and pow
     #[arg(long, value_name = "FILE")]
     pub(crate) libdevice: Option<PathBuf>,
@@ -335,6 +340,7 @@ impl CommonArgs {
             device: self.device.clone(),
             libdevice: self.libdevice.clone(),
             passes: self.passes.clone(),
+            element: self.element.as_deref().map(files::read_module).transpose()?,
             ..Options::default()
         }))
     }

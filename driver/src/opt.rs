@@ -4,7 +4,7 @@ use crate::compile::{print_ir, print_timing};
 use crate::files::{self, Outputs};
 use clap::Parser;
 use std::path::{Path, PathBuf};
-use stencil_compiler::stages::text;
+use stencil_compiler::stages::{replace_functions, text};
 use stencil_compiler::{Failure, Progress, Source};
 use stencil_dialects::IRDL;
 use stencil_dialects::error::Error;
@@ -25,6 +25,10 @@ pub struct Args {
     /// 'builtin.module(tile-overlapped{pyramid-height=4},lower-block)'
     #[arg(long, default_value = "", hide_default_value = true)]
     pass_pipeline: String,
+    /// Functions in MLIR for the place of point functions, by their names, before the passes; one
+    /// called compute_element is for the only one
+    #[arg(long, value_name = "FILE")]
+    element: Option<PathBuf>,
     /// Treat each part between lines of `// -----` as a file of its own
     #[arg(long)]
     split_input_file: bool,
@@ -73,6 +77,7 @@ pub fn run(args: &Args) -> Result<(), Vec<Failure>> {
     let place = ("-o".to_owned(), output.to_owned());
     files::check_outputs(&[place], std::slice::from_ref(&args.file)).map_err(alone)?;
     let source = files::read_module(&args.file).map_err(alone)?;
+    let element = args.element.as_deref().map(files::read_module).transpose().map_err(alone)?;
     let parts: Vec<Source> = if args.split_input_file { split(&source) } else { vec![source] };
     if !args.pass_pipeline.is_empty() {
         tell_crashes();
@@ -80,7 +85,7 @@ pub fn run(args: &Args) -> Result<(), Vec<Failure>> {
     let mut texts = Vec::new();
     let mut failures = Vec::new();
     for part in &parts {
-        match (process(args, part), args.verify_diagnostics) {
+        match (process(args, part, element.as_ref()), args.verify_diagnostics) {
             (Ok(text), false) => texts.push(text),
             (Err(error), false) => failures.push(Failure::in_source(&error, part)),
             (result, true) => failures.extend(unexpected(part, result.err().as_ref())),
@@ -103,9 +108,12 @@ pub(crate) fn tell_crashes() {
     let _ = stencil_runtime::crash::tell(&upstream::RUNNING);
 }
 
-fn process(args: &Args, source: &Source) -> Result<String, Error> {
+fn process(args: &Args, source: &Source, element: Option<&Source>) -> Result<String, Error> {
     let context = stencil_dialects::context()?;
     let mut module = mlir::parse_module(&context, &source.text, &source.name)?;
+    if let Some(element) = element {
+        replace_functions(&context, &module, element)?;
+    }
     let mut print = |name: &str, module: &melior::ir::Module| {
         print_ir(Progress::Pass { name, ir: &|| text(module) })
     };

@@ -3,6 +3,7 @@
 use crate::control::{Control, Progress};
 use crate::copies::{self, copies};
 use crate::declarations::declarations;
+use crate::element;
 use crate::failure::Failure;
 use crate::nest;
 use crate::outcome::{Ended, Outcome};
@@ -93,7 +94,7 @@ impl Executable {
             }
             Target::Reference => {
                 let start = Instant::now();
-                let program = session.check(source)?;
+                let program = element::checked(session, source)?;
                 let timing = vec![(stages::CHECK.to_owned(), start.elapsed())];
                 let plan = declarations(&program)?;
                 let every = program.until.as_ref().map(|until| until.every);

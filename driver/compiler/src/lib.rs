@@ -16,6 +16,7 @@ mod check;
 mod control;
 mod copies;
 mod declarations;
+mod element;
 mod engine;
 mod executable;
 mod failure;

@@ -44,6 +44,8 @@ pub struct Options {
     pub symbol_end: String,
     /// Passes to run from the stencil level to the gpu level in place of the compiler's own.
     pub passes: Option<String>,
+    /// Functions in MLIR that take the place of point functions ([`stages::replace_functions`]).
+    pub element: Option<Source>,
 }
 
 /// Every schedule is chosen, for the best described device; `a * b + c` may be rounded once.
@@ -59,6 +61,7 @@ impl Default for Options {
             libdevice: None,
             symbol_end: String::new(),
             passes: None,
+            element: None,
         }
     }
 }
@@ -268,7 +271,7 @@ impl Session {
     ) -> Result<Compiled, Failure> {
         let mut compiled = Compiled::default();
         if levels.contains(&Level::Ast) {
-            compiled.texts.insert(Level::Ast, syntax_tree(source)?);
+            compiled.texts.insert(Level::Ast, stages::syntax_tree(source)?);
         }
         let Some(last) = levels.iter().copied().filter(|level| *level > Level::Ast).max() else {
             return Ok(compiled);
@@ -437,14 +440,4 @@ fn refuse_ptx(levels: &[Level], target: &str) -> Result<(), Failure> {
         ))),
         None => Ok(()),
     }
-}
-
-fn syntax_tree(source: &Source) -> Result<String, Failure> {
-    if stages::is_mlir(source) {
-        return Err(Failure::user(format!(
-            "{}: MLIR has no syntax tree; the level ast needs a .stencil program",
-            source.name
-        )));
-    }
-    stencil_frontend::syntax_tree(source).map_err(|found| Failure::diagnostics(found, source))
 }

@@ -2,6 +2,7 @@
 //! of the passes are here.
 
 use crate::control::{Control, Progress};
+pub use crate::element::replace_functions;
 use crate::failure::Failure;
 use crate::import;
 use crate::inline_calls;
@@ -111,6 +112,17 @@ fn is_mlir_name(name: &str) -> bool {
     name.ends_with(".mlir")
 }
 
+/// The syntax tree of a program.
+pub(crate) fn syntax_tree(source: &Source) -> Result<String, Failure> {
+    if is_mlir(source) {
+        return Err(Failure::user(format!(
+            "{}: MLIR has no syntax tree; the level ast needs a .stencil program",
+            source.name
+        )));
+    }
+    stencil_frontend::syntax_tree(source).map_err(|found| Failure::diagnostics(found, source))
+}
+
 /// The most bytes of a source of this name.
 pub fn most_bytes(name: &str) -> u64 {
     if is_mlir_name(name) { bounded_read::MOST_TEXT } else { limits::TEXT as u64 }
@@ -146,6 +158,10 @@ impl<'c, 's> Compilation<'c, 's> {
             import::module(context, &check(source, options)?, source, options.arithmetic)
                 .map_err(in_source)?
         };
+        if let Some(element) = &options.element {
+            replace_functions(context, &module, element)
+                .map_err(|error| Failure::in_source(&error, element))?;
+        }
         let timing = vec![(CHECK.to_owned(), start.elapsed())];
         let function = lower_affine_nest::function(&module).map_err(in_source)?;
         if let Some(function) = function {

@@ -85,7 +85,8 @@ impl Pass for SweepsInFlight {
         let sweeps = self.all(module)?;
         let sweeping = kernels(module)?;
         let Some((first, _)) = sweeping.first() else { return Ok(()) };
-        if sweeps < 2 || first.wave.sweeps.is_some() {
+        let done = sweeping.iter().any(|(kernel, _)| kernel.wave.sweeps.is_some());
+        if sweeps < 2 || done {
             return Ok(());
         }
         let at = |error: Error| error.at(mlir::place(first.op.location()));
