@@ -36,7 +36,9 @@ pub use schedule::{
     Choice, Height, Part, Region, Repeat, Schedule, choice, heights, repeats, schedule_attributes,
     set_choice, set_height, set_heights, set_kernels, set_part,
 };
-pub use wave::{Skew, Waiting, Wave, set_skew, set_sweeps, set_waiting, sweeps_attribute};
+pub use wave::{
+    Skew, Waiting, Wave, pace, set_pace, set_skew, set_sweeps, set_waiting, sweeps_attribute,
+};
 
 use crate::Signature;
 use crate::attribute;
@@ -106,6 +108,7 @@ const KERNEL: &str = "tiled.kernel";
 const SKEW: &str = "tiled.skew";
 pub(crate) const SHEAR: &str = "tiled.shear";
 const SYNC: &str = "tiled.sync";
+const PACE: &str = "tiled.pace";
 const SWEEPS: &str = "tiled.sweeps";
 const UNTIL: &str = "tiled.until";
 const HALO: &str = "tiled.halo";

@@ -261,6 +261,10 @@ pub(crate) struct CommonArgs {
         ]
     )]
     pub(crate) passes: Option<String>,
+    /// Measure on the first CUDA device how long a diagonal and a handover of wavefronts take, on
+    /// so large a part of the grid, as 0.006, and choose the width of tiles by it
+    #[arg(long, value_name = "PART", conflicts_with = "passes")]
+    pub(crate) train: Option<f64>,
     /// Functions in MLIR for the place of the program's point functions, by their names; one called
     /// compute_element is for the only one
     #[arg(long, value_name = "FILE")]
@@ -305,7 +309,10 @@ fn several_programs(error: &mut clap::Error) {
 impl CommonArgs {
     /// The session that the options describe.
     pub(crate) fn session(&self, source: &Source) -> Result<Session, Failure> {
-        self.measured(self.unmeasured()?, source)
+        let session = self.measured(self.unmeasured()?, source)?;
+        let Some(part) = self.train else { return Ok(session) };
+        let trained = session.train(source, part, 0)?;
+        Ok(session.with_pace(trained.pace))
     }
 
     /// The same without measured schedules.

@@ -1,13 +1,14 @@
 //! How a wavefront kernel is skewed, and how its blocks wait for each other: attributes that passes
 //! note on a tile kernel, each by itself.
 
-use super::{SHEAR, SKEW, SWEEPS, SYNC};
+use super::{PACE, SHEAR, SKEW, SWEEPS, SYNC};
 use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op};
-use melior::ir::Attribute;
+use melior::Context;
 use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, Module};
 
 /// The skewing vector of a kernel's tiles: points of one time are independent. The time of a point
 /// is its fastest coordinate and, for each of its rows, the times of that dimension.
@@ -109,6 +110,30 @@ pub fn set_skew(builder: &Builder, kernel: Op, skew: &Skew) {
 /// Notes how the blocks of a tile kernel wait.
 pub fn set_waiting(builder: &Builder, kernel: Op, waiting: Waiting) {
     mlir::set_attribute(kernel, SYNC, attribute::string(builder.context, waiting.name()));
+}
+
+/// The measured pace of a module's wavefronts, if it has one: picoseconds of a diagonal of a tile,
+/// and of a handover.
+///
+/// # Errors
+/// An attribute that is not two positive numbers.
+pub fn pace(module: &Module) -> Result<Option<[i64; 2]>, Error> {
+    let op = mlir::module_op(module);
+    let Some(numbers) = read_optional(op, PACE, attribute::as_integers)? else { return Ok(None) };
+    match numbers.as_slice() {
+        &[diagonal, handover] if diagonal > 0 && handover >= 0 => Ok(Some([diagonal, handover])),
+        _ => Err(Error::new(
+            mlir::place(op.location()),
+            format!(
+                "{PACE} is the picoseconds of a diagonal, from 1 on, and of a handover, from 0 on"
+            ),
+        )),
+    }
+}
+
+/// Notes the measured pace of a module's wavefronts, as [`pace`] reads it.
+pub fn set_pace<'c>(context: &'c Context, module: &Module<'c>, pace: [i64; 2]) {
+    mlir::set_attribute(mlir::module_op(module), PACE, attribute::integers(context, &pace));
 }
 
 /// Makes a launch of a tile kernel take so many sweeps.

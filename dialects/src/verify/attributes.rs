@@ -48,6 +48,7 @@ const TILED: &[&str] = &[
     "tiled.nest_tile",
     "tiled.not_constant",
     "tiled.not_tiled",
+    "tiled.pace",
     "tiled.per_thread",
     "tiled.reach",
     "tiled.region",

@@ -39,6 +39,7 @@ pub mod stages;
 mod tile_search;
 pub mod toolchain;
 pub mod traffic;
+mod train;
 mod waves;
 
 pub use check::{Checked, compare};
@@ -56,6 +57,7 @@ pub use stencil_passes::schedule::lowering::Settings as Lowering;
 pub use stencil_passes::target::Arithmetic;
 pub use stencil_runtime::device::short_names as device_names;
 pub use tile_search::{FoundTile, TileSearch};
+pub use train::{Trained, Training};
 
 pub use stencil_dialects::tiled::{Choice, NestTile};
 pub use stencil_frontend::diagnostics::Look;

@@ -46,6 +46,8 @@ pub struct Options {
     pub passes: Option<String>,
     /// Functions in MLIR that take the place of point functions ([`stages::replace_functions`]).
     pub element: Option<Source>,
+    /// Picoseconds of a diagonal and of a handover of wavefronts, where they were measured.
+    pub pace: Option<[i64; 2]>,
 }
 
 /// Every schedule is chosen, for the best described device; `a * b + c` may be rounded once.
@@ -62,6 +64,7 @@ impl Default for Options {
             symbol_end: String::new(),
             passes: None,
             element: None,
+            pace: None,
         }
     }
 }

@@ -172,6 +172,9 @@ impl<'c, 's> Compilation<'c, 's> {
         let mut compilation =
             Self { context, source, options, control, nest, target, module, timing };
         compilation.record_target()?;
+        if let Some(pace) = options.pace {
+            tiled::set_pace(context, &compilation.module, pace);
+        }
         if compilation.processor().is_some() {
             processor::refuse_choices(&options.config, place)?;
         }

@@ -40,13 +40,14 @@ pub(crate) fn write(out: &mut Formatter, sweeps: &[Sweep]) -> fmt::Result {
         writeln!(
             out,
             "  predicted: {:.4} ms a sweep, {:.1} GCells/s; {} tiles on the critical path, each {} \
-             diagonals of {:.1} ns and a handover of {:.1} ns",
+             diagonals of {:.1} ns and a handover of {:.1} ns{}",
             seconds * 1e3,
             sweep.gcells().unwrap_or(0.0),
             wave.critical_path().unwrap_or(0),
             wave.width,
             pace.diagonal * 1e9,
-            pace.handover * 1e9
+            pace.handover * 1e9,
+            if sweep.is_measured { ", both measured" } else { "" }
         )?;
     }
     Ok(())
@@ -172,6 +173,7 @@ mod tests {
                 ..Wave::default()
             },
             pace: Pace { diagonal: 1e-6, handover: 0.0 },
+            is_measured: false,
         }
     }
 

@@ -5,6 +5,9 @@
 //! tiles are as high as a block has threads; here the height stays that of the kernel, unless it is
 //! to be searched too.
 //!
+//! The model's times come from numbers of the device, or from a training run: the module's attribute
+//! `tiled.pace`, which `stencilc --train` measures.
+//!
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), sections 3.3 and 4.
 //!
 //! Needs: tile kernels behind `hyperplane-skew` and `peer-sync`, because the model describes skewed
@@ -41,15 +44,20 @@ const WIDTH: (&str, &str) = ("width", "times of a tile (default: the best by the
 const HEIGHTS: (&str, &str) =
     ("heights", "whether tiles in two dimensions may get another height: on or off (default)");
 
+/// The option for [`FlexibleHyperTiles::measured`].
+const MEASURED: (&str, &str) =
+    ("measured", "whether only modules with a measured pace are changed: on or off (default)");
+
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "flexible-hyper-tiles",
     summary: "set the width of wavefront tiles by the model, or to a number",
-    options: &[WIDTH, HEIGHTS],
+    options: &[WIDTH, HEIGHTS, MEASURED],
     read: |options: &Options| {
         Ok(Box::new(FlexibleHyperTiles {
             width: options.integer(WIDTH.0, 1..=MOST_CELLS)?,
             heights: options.flag(HEIGHTS.0)?.unwrap_or(false),
+            measured: options.flag(MEASURED.0)?.unwrap_or(false),
         }))
     },
 };
@@ -61,6 +69,8 @@ pub struct FlexibleHyperTiles {
     pub width: Option<i64>,
     /// Whether the height is searched too.
     pub heights: bool,
+    /// Whether modules without a measured pace (`tiled.pace`) stay as they are.
+    pub measured: bool,
 }
 
 impl Pass for FlexibleHyperTiles {
@@ -74,10 +84,22 @@ impl Pass for FlexibleHyperTiles {
         if self.heights {
             options.push((HEIGHTS.0, "on".to_owned()));
         }
+        if self.measured {
+            options.push((MEASURED.0, "on".to_owned()));
+        }
         options
     }
 
+    fn has_work(&self, module: &Module) -> Result<bool, Error> {
+        // A tile that is asked for stays.
+        let open = || Ok(tiled::pace(module)?.is_some() && tiled::choice(module)?.tile.is_none());
+        if self.measured { open() } else { Ok(true) }
+    }
+
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        if !self.has_work(module)? {
+            return Ok(());
+        }
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
         for kernel in &tiled::kernels(module)? {

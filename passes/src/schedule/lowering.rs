@@ -2,6 +2,7 @@
 //! runs, and that `choose-schedule` runs on each candidate.
 
 use crate::pass::{Info, Pass, Step};
+use crate::schedule::flexible_hyper_tiles::FlexibleHyperTiles;
 use crate::schedule::strategy::Strategy;
 use crate::schedule::sweeps_in_flight::SweepsInFlight;
 use crate::schedule::tile_overlapped::TileOverlapped;
@@ -26,14 +27,21 @@ pub struct Settings {
 
 /// From a program to tile kernels, under a choice that may leave the rest to the module.
 pub fn tile(choice: &Choice) -> Vec<Step> {
-    vec![
+    let mut steps = vec![
         Step::ours(TileWavefront { choice: choice.clone() }),
         Step::ours(HyperplaneSkew),
         Step::ours(PEER_SYNC),
+    ];
+    if choice.tile.is_none() {
+        let tiles = FlexibleHyperTiles { measured: true, ..FlexibleHyperTiles::default() };
+        steps.push(Step::ours(tiles));
+    }
+    steps.extend([
         Step::ours(TileOverlapped { choice: choice.clone() }),
         Step::ours(SweepsInFlight { sweeps: choice.pyramid_height }),
         Step::ours(RotateBuffers),
-    ]
+    ]);
+    steps
 }
 
 /// From tile kernels to those that a lowering takes. Buffers rotate before: their fields' cells are

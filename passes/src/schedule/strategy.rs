@@ -8,7 +8,7 @@ use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
 use crate::subject::Subject;
 use std::ops::RangeInclusive;
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::stencil::{Piece, Program};
 use stencil_dialects::tiled::{Choice, Halo, Kernel, Schedule};
 use stencil_runtime::model::Pace;
@@ -68,9 +68,12 @@ pub trait Strategy: Sync {
         false
     }
 
-    /// Whether a launch of its kernels may take several sweeps (`sweeps_in_flight.rs`).
-    fn runs_sweeps_at_once(&self) -> bool {
-        false
+    /// Declines a kernel of which no launch takes several sweeps (`sweeps_in_flight.rs`).
+    fn admit_sweeps(&self, _: &Subject, _: &Kernel) -> Result<(), Error> {
+        let name = self.name();
+        let message =
+            format!("the strategy {name} runs one sweep per launch; leave pyramid-height out");
+        Err(Error::declined(Decline::Height, message))
     }
 
     /// Whether its kernels hold several applies and take several steps per launch.

@@ -9,8 +9,9 @@
 //!
 //! Needs: tile kernels behind `hyperplane-skew` and `peer-sync`, and the host schedule that
 //! `tile-overlapped` makes. Guarantees: where a step is a single kernel that sweeps, kernels of
-//! `sweeps` steps and of the powers of two below, for the steps that are left over. Without the
-//! option, or with 1, each sweep is a launch. Other programs are left as they are.
+//! `sweeps` steps and of the powers of two below, for the steps that are left over. With 1 each
+//! sweep is a launch. Without the option and a pyramid height of the module, up to 32 sweeps are
+//! taken, and programs of which no launch takes several are left as they are.
 //!
 //! ```text
 //! func.func @heat_0() attributes {tiled.steps = 1 : i64, tiled.sync = "peer", ...}
@@ -23,7 +24,7 @@
 //! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps floordiv 2)>, kernels = [@heat_2]}
 //! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps mod 2)>, kernels = [@heat_0]}
 //! ```
-//! Declines: a step of several kernels or reductions, more sweeps than lie between two looks at the
+//! Declines, where a number is asked for: a step of several kernels or reductions, more sweeps than lie between two looks at the
 //! condition of the run, tiles that are not skewed or wait otherwise than by flags, strategies that
 //! run one sweep per launch, old values at computed places or beyond an end of a periodic field.
 
@@ -48,7 +49,7 @@ use stencil_dialects::tiled::{self, Choice, Kernel, MOST_STEPS, Repeat, Waiting}
 
 /// The option for [`SweepsInFlight::sweeps`].
 const SWEEPS: (&str, &str) =
-    ("sweeps", "sweeps of a launch (default: the module's pyramid height, else 1)");
+    ("sweeps", "sweeps of a launch (default: the module's pyramid height, else up to 32)");
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -78,22 +79,25 @@ impl Pass for SweepsInFlight {
     }
 
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
-        Ok(self.all(module)? > 1)
+        Ok(self.asked(module)?.is_none_or(|sweeps| sweeps > 1) && !kernels(module)?.is_empty())
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let sweeps = self.all(module)?;
+        let asked = self.asked(module)?;
         let sweeping = kernels(module)?;
         let Some((first, _)) = sweeping.first() else { return Ok(()) };
+        let program = Program::read(module)?;
+        let sweeps = asked.unwrap_or_else(|| usual(&program));
         let done = sweeping.iter().any(|(kernel, _)| kernel.wave.sweeps.is_some());
         if sweeps < 2 || done {
             return Ok(());
         }
-        let at = |error: Error| error.at(mlir::place(first.op.location()));
-        let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
-        let repeats = alone(module, first, sweeps).map_err(at)?;
-        admit(&subject, first).map_err(at)?;
+        let admitted = alone(module, first, sweeps);
+        let repeats = match admitted.and_then(|all| admit(&subject, first).map(|()| all)) {
+            Err(error) if asked.is_none() && error.is_decline() => return Ok(()),
+            admitted => admitted.map_err(|error| error.at(mlir::place(first.op.location())))?,
+        };
         let builder = Builder::new(context, first.op.location(), mlir::body(module));
         let mut names = Vec::new();
         for steps in heights(sweeps) {
@@ -117,11 +121,24 @@ impl Pass for SweepsInFlight {
 }
 
 impl SweepsInFlight {
-    /// The sweeps of a launch.
-    fn all(&self, module: &Module) -> Result<i64, Error> {
+    /// The sweeps of a launch that are asked for.
+    fn asked(&self, module: &Module) -> Result<Option<i64>, Error> {
         let choice = Choice { pyramid_height: self.sweeps, ..Choice::default() };
-        Ok(choice::completed(&choice, module)?.pyramid_height.unwrap_or(1))
+        Ok(choice::completed(&choice, module)?.pyramid_height)
     }
+}
+
+/// Sweeps of a launch where nothing is asked for. With more, rates on an H200 hardly grow
+/// (`docs/wavefronts.md`).
+const USUAL: i64 = 32;
+
+/// The usual sweeps of a launch: no more than the steps of a run, or than those between two looks
+/// at its condition.
+fn usual(program: &Program) -> i64 {
+    let single = program.steps.result(0).ok().filter(|_| program.steps.result_count() == 1);
+    let known = single.filter(|steps| steps.is_constant()).map(|steps| steps.constant_value());
+    let most = program.until.as_ref().map(|until| until.every).or(known).unwrap_or(USUAL);
+    (0..62).map(|bit| 1 << bit).take_while(|sweeps| *sweeps <= most.min(USUAL)).last().unwrap_or(1)
 }
 
 /// The parts of the host schedule, if a kernel is all of a step.
@@ -159,16 +176,7 @@ fn alone<'c>(
 
 /// Declines a kernel whose sweeps do not run at once.
 fn admit<'c>(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<(), Error> {
-    let strategy = strategies::named(&kernel.schedule.strategy)?;
-    if !strategy.runs_sweeps_at_once() {
-        return Err(Error::declined(
-            Decline::Height,
-            format!(
-                "the strategy {} runs one sweep per launch; leave pyramid-height out",
-                strategy.name()
-            ),
-        ));
-    }
+    strategies::named(&kernel.schedule.strategy)?.admit_sweeps(subject, kernel)?;
     if kernel.wave.skew.is_none() || kernel.wave.waiting != Some(Waiting::Peer) {
         return Err(Error::declined(
             Decline::Sync,

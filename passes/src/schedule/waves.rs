@@ -30,6 +30,8 @@ pub struct Sweep {
     pub wave: Wave,
     /// How long its tiles take.
     pub pace: Pace,
+    /// Whether the pace is measured; else it follows from numbers of the device.
+    pub is_measured: bool,
 }
 
 impl Sweep {
@@ -75,8 +77,12 @@ pub fn of_tiled<'c>(context: &'c Context, module: &Module<'c>) -> Result<Vec<Swe
     let program = Program::read(module)?;
     let subject = Subject::of(module, &program)?;
     let mut found = Vec::new();
-    for kernel in tiled::kernels(module)? {
-        found.extend(of_kernel(context, &subject, &kernel, &kernel.schedule.tile)?);
+    let kernels = tiled::kernels(module)?;
+    let most = kernels.iter().filter_map(|kernel| kernel.wave.sweeps).max();
+    // The other numbers of sweeps are for the steps that are left over.
+    let counts = |kernel: &&Kernel| kernel.wave.sweeps.is_none() || kernel.wave.sweeps == most;
+    for kernel in kernels.iter().filter(counts) {
+        found.extend(of_kernel(context, &subject, kernel, &kernel.schedule.tile)?);
     }
     Ok(found)
 }
@@ -99,5 +105,13 @@ pub fn of_kernel<'c>(
     let points = Large::of(subject.program).extents(hull.lower, hull.upper)?;
     let wave = strategy.wave(subject, kernel, (tile, &points))?;
     let (kernel, tile) = (kernel.name.to_owned(), tile.to_vec());
-    Ok(wave.map(|(wave, pace)| Sweep { kernel, points, tile, wave, pace }))
+    let measured = tiled::pace(subject.module)?.map(|[diagonal, handover]| Pace {
+        diagonal: diagonal as f64 * 1e-12,
+        handover: handover as f64 * 1e-12,
+    });
+    let is_measured = measured.is_some();
+    Ok(wave.map(|(wave, pace)| {
+        let pace = measured.unwrap_or(pace);
+        Sweep { kernel, points, tile, wave, pace, is_measured }
+    }))
 }

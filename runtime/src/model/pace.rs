@@ -1,8 +1,10 @@
 //! How long a tile of a wavefront takes, from what a point of it moves and from the device.
 //!
 //! Source: PeerWave (see `model/wavefront.rs`), table 1 and equation 1. The paper measures both
-//! numbers in a run on a part of the data; here they follow from numbers of the device.
+//! numbers in a run on a part of the data (section 5). So does [`Pace::of_runs`]; without such a run
+//! they follow from numbers of the device.
 
+use super::wavefront::Wave;
 use super::{SHARPNESS, norm};
 use crate::device::{Device, WARP};
 
@@ -53,6 +55,31 @@ impl Pace {
         }
     }
 
+    /// From measured sweeps of one kernel with tiles of several widths, with their seconds: the
+    /// least squares of the relative errors of equation 3, which is linear in both numbers. None
+    /// where all tiles are as wide, or some number is not positive. A handover is never negative.
+    pub fn of_runs(runs: &[(Wave, f64)]) -> Option<Self> {
+        let (mut squares, mut mixed, mut ones, mut sums) = (0.0, 0.0, 0.0, (0.0, 0.0));
+        for (wave, seconds) in runs {
+            let tiles = wave.critical_path()? as f64 / wave.sweeps.max(1) as f64 / seconds;
+            let diagonals = tiles * wave.width as f64;
+            squares += diagonals * diagonals;
+            mixed += diagonals * tiles;
+            ones += tiles * tiles;
+            sums = (sums.0 + diagonals, sums.1 + tiles);
+        }
+        let determinant = squares * ones - mixed * mixed;
+        let positive = |number: f64| number.is_finite() && number > 0.0;
+        if !positive(squares) || determinant <= 1e-9 * squares * ones {
+            return None;
+        }
+        let diagonal = (sums.0 * ones - sums.1 * mixed) / determinant;
+        let handover = (sums.1 * squares - sums.0 * mixed) / determinant;
+        let alone = Self { diagonal: sums.0 / squares, handover: 0.0 };
+        let found = if handover < 0.0 { alone } else { Self { diagonal, handover } };
+        positive(found.diagonal).then_some(found)
+    }
+
     /// Seconds of a tile of so many diagonals, with its handover: `w_t d + tau_s`, equation 1 and
     /// the sum in equation 3.
     pub fn tile(&self, width: u64) -> f64 {
@@ -80,6 +107,28 @@ mod tests {
         let older = Swept { old: 1, ..swept };
         near(Pace::in_memory(older, 1, &H200).diagonal, 1150.0);
         near(Pace::in_memory(older, 1, &H200).handover, 1600.0);
+    }
+
+    /// Sweeps of three widths by hand: 10 tiles of 8 times and 6 of 16 with 2 us a time and 4 us a
+    /// tile take 200 and 216 us. The pace is found again; a third run that takes 10 % longer moves
+    /// it by less.
+    #[test]
+    fn a_pace_of_measured_sweeps() {
+        let run = |tiles, width, seconds| {
+            let wave = Wave { counts: vec![1], tiles, width, resident: 1, ..Wave::default() };
+            (wave, seconds)
+        };
+        let exact = [run(10, 8, 200e-6), run(6, 16, 216e-6)];
+        let pace = Pace::of_runs(&exact).unwrap();
+        assert!((pace.diagonal - 2e-6).abs() < 1e-12 && (pace.handover - 4e-6).abs() < 1e-12);
+        let more = [exact.as_slice(), &[run(4, 32, 1.1 * 272e-6)]].concat();
+        let near = Pace::of_runs(&more).unwrap();
+        assert!((near.diagonal / 2e-6 - 1.0).abs() < 0.2 && near.handover >= 0.0, "{near:?}");
+        assert_eq!(Pace::of_runs(&exact[..1]), None);
+        assert_eq!(Pace::of_runs(&[run(10, 8, 0.0), run(6, 16, 1.0)]), None);
+        // Wide tiles that take less for their times than narrow ones have no negative handover.
+        let odd = Pace::of_runs(&[run(10, 8, 160e-6), run(5, 16, 200e-6)]).unwrap();
+        assert_eq!(odd.handover, 0.0);
     }
 
     #[test]

@@ -7,3 +7,4 @@ mod passes;
 mod schedules;
 mod session;
 mod tile_search;
+mod train;

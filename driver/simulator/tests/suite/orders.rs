@@ -139,8 +139,10 @@ fn run(program: &str, schedule: &Schedule) -> usize {
         return 0;
     }
     let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
-    let height = (together > 1).then_some(together);
-    let case = Case { pyramid_height: height, ..(schedule.case)(program, tile) };
+    let mut case = (schedule.case)(program, tile);
+    if together > 1 {
+        case.pyramid_height = Some(together);
+    }
     let (module, _) = compile(&context, &case);
     with_blocks(&context, &module, BLOCKS.into());
     mlir::verify(&context, &module).unwrap_or_else(|error| panic!("{error}"));

@@ -23,7 +23,7 @@ use crate::analysis::wavefront::ceil_div;
 use crate::kernel::in_flight::{OfSweep, TileRow};
 use crate::kernel::lanes::WARP;
 use stencil_dialects::builder::{Builder, Compare};
-use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::Apply;
@@ -37,6 +37,10 @@ pub struct InFlight {
     /// Turns by which the tile rows above, beside and below must be ahead in the sweep before.
     pub ahead: [i64; 3],
 }
+
+/// Tiles for which a block has waited by the time that it stores one, beyond that one: a tile is
+/// waited for in the turn before it is loaded, and stored behind the turn that computes it.
+const BEFORE_STORES: i64 = AHEAD + BEHIND;
 
 /// A tile row whose block waits for the sweep before.
 pub struct Before<'c, 'f> {
@@ -59,16 +63,10 @@ impl InFlight {
     /// The sweeps of a kernel.
     ///
     /// # Errors
-    /// A decline: functions that read no row above, and those of which a sweep needs the one before
-    /// whole.
+    /// A decline: functions of which a sweep needs the one before whole.
     pub fn of(program: &Program, apply: &Apply, plan: &Plan, sweeps: i64) -> Result<Self, Error> {
         let updates: Vec<_> = apply.outputs.iter().map(|(field, _)| *field).collect();
         between_sweeps::distances(program, &apply.pieces, &updates)?;
-        if plan.geometry.above == 0 {
-            let message = "strips that read nothing from the row above run one sweep per launch; \
-                           leave pyramid-height out, or use the strategy wavefront";
-            return Err(Error::declined(Decline::Height, message));
-        }
         let updated = |old: &&OldValues| updates.contains(&old.field);
         let reaches = plan.old.iter().filter(updated).map(Reach::of).collect::<Vec<_>>();
         Ok(Self { sweeps, ahead: ahead(&plan.geometry, &reaches) })
@@ -107,8 +105,8 @@ fn ahead(geometry: &Geometry, reaches: &[Reach]) -> [i64; 3] {
     // At the ends of rows, cells inside stand for those outside until the last tile is loaded.
     let mut found = [
         i64::MIN,
-        geometry.last_strip() + geometry.late_tiles(),
-        geometry.late_tiles() - geometry.last_strip(),
+        geometry.last_strip() + geometry.late_tiles() - BEFORE_STORES,
+        geometry.late_tiles() - geometry.last_strip() - BEFORE_STORES,
     ];
     let mut need = |place: i64, turns: i64| {
         if let Some(most) = usize::try_from(place).ok().and_then(|place| found.get_mut(place)) {
@@ -199,7 +197,8 @@ impl Row {
         let last = stored.column(geometry) + width - 1;
         let begins = self.column(geometry) - reach.before;
         let tiles = (last - begins).div_euclid(width) + 1;
-        tiles + 1 - AHEAD - BEHIND + self.late(geometry) - stored.late(geometry)
+        let loaded = tiles + 1 - AHEAD - BEHIND + self.late(geometry) - stored.late(geometry);
+        loaded - BEFORE_STORES
     }
 }
 

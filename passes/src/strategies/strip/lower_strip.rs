@@ -25,7 +25,6 @@
 //! can't exchange, tiles that strips don't divide, blocks beyond the device's limits, and
 //! kernels that are not skewed or wait by other means than flags.
 
-use super::NAME;
 use super::block::Block;
 use super::code::Strips;
 use super::frozen;
@@ -33,6 +32,7 @@ use super::geometry::StripShape;
 use super::in_flight::InFlight;
 use super::old_values::OldValues;
 use super::plan::{Function, Plan, Warps};
+use super::{NAME, Strip};
 use crate::analysis::hull::Hull;
 use crate::analysis::swept::reads_no_old;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
@@ -49,6 +49,7 @@ use crate::kernel::tile_kernels;
 use crate::kernel::tile_place;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
+use crate::schedule::strategy::Strategy;
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -125,7 +126,10 @@ fn lower<'c>(
     let plan = plan(subject, apply, (&schedule.tile, &schedule.per_thread, sweeps))?;
     let in_flight = match sweeps {
         1 => None,
-        _ => Some(InFlight::of(subject.program, apply, &plan, sweeps)?),
+        _ => {
+            Strip.admit_sweeps(subject, kernel)?;
+            Some(InFlight::of(subject.program, apply, &plan, sweeps)?)
+        }
     };
     let threads = [plan.threads()];
     let shared = plan.shared();

@@ -68,8 +68,17 @@ impl Strategy for Strip {
         false
     }
 
-    fn runs_sweeps_at_once(&self) -> bool {
-        true
+    /// Sweeps follow each other by the order of tile rows, which reads of rows above give.
+    fn admit_sweeps(&self, subject: &Subject, kernel: &Kernel) -> Result<(), Error> {
+        for apply in kernel.applies() {
+            let dependences = subject.program.dependences(&apply.pieces)?;
+            if !dependences.iter().any(|vector| vector.first().is_some_and(|row| *row < 0)) {
+                let message = "strips that read nothing from the row above run one sweep per \
+                               launch; leave pyramid-height out, or use the strategy wavefront";
+                return Err(Error::declined(Decline::Height, message));
+            }
+        }
+        Ok(())
     }
 
     /// Rows of a block, and times per tile: the first shape that a block has room for and whose

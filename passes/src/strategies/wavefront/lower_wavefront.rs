@@ -53,11 +53,10 @@
 //! dependences longer than a tile is high. Square tiles also decline dependences on later columns.
 //! Several sweeps of a launch decline skews larger than a tile is wide.
 
-use super::NAME;
 use super::rows::Rows;
-use super::skews;
 use super::sweep::Sweep;
 use super::wave;
+use super::{NAME, Wavefronts};
 use crate::analysis::swept::reads_no_old;
 use crate::analysis::wavefront::Wavefront;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
@@ -68,13 +67,14 @@ use crate::kernel::signature::Arguments;
 use crate::kernel::tile_kernels;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
+use crate::schedule::strategy::Strategy;
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Module};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
-use stencil_dialects::tiled::{Kernel, Skew, Waiting};
+use stencil_dialects::tiled::{Kernel, Waiting};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -137,12 +137,12 @@ impl LowerWavefront {
         };
         let demand = Demand { threads: heights, shared: 0, fewer_threads: "make the tile smaller" };
         self.limits.admit(subject.device, kernel, &demand)?;
+        if kernel.wave.sweeps.is_some() {
+            Wavefronts.admit_sweeps(subject, kernel).map_err(|error| error.at(at.clone()))?;
+        }
         let dependences = subject.program.dependences(&apply.pieces)?;
         let front = match &kernel.wave.skew {
-            Some(skew) => {
-                far_sweeps(kernel, skew, *width).map_err(|error| error.at(at.clone()))?;
-                Wavefront::skewed(&dependences, skew)
-            }
+            Some(skew) => Wavefront::skewed(&dependences, skew),
             None if dependences.iter().flatten().any(|cells| *cells > 0) => {
                 let message = "the function reads values of its own sweep at later columns, for \
                                which square tiles would wait for each other; run hyperplane-skew";
@@ -192,14 +192,4 @@ impl LowerWavefront {
         builder.op("gpu.return", &[], &[], &[])?;
         function::load_gathered(&builder, &sweep.scope, op, &sweep.sources)
     }
-}
-
-/// Declines several sweeps where skews depend on the grid's size (`skews.rs`).
-fn far_sweeps(kernel: &Kernel, skew: &Skew, width: i64) -> Result<(), Error> {
-    if kernel.wave.sweeps.is_none() || !skews::are_far(&skew.times, width) {
-        return Ok(());
-    }
-    let message = "the skew of the tiles is larger than a tile is wide, which several sweeps per \
-                   launch do not take; leave pyramid-height out, or make the tile wider";
-    Err(Error::declined(Decline::TileShape, message))
 }

@@ -48,8 +48,19 @@ impl Strategy for Wavefronts {
         false
     }
 
-    fn runs_sweeps_at_once(&self) -> bool {
-        true
+    /// Several sweeps need skews that do not depend on the grid's size (`skews.rs`).
+    fn admit_sweeps(&self, _: &Subject, kernel: &Kernel) -> Result<(), Error> {
+        let (skew, width) = (&kernel.wave.skew, kernel.schedule.tile.last());
+        let far = skew
+            .as_ref()
+            .zip(width)
+            .is_some_and(|(skew, width)| skews::are_far(&skew.times, *width));
+        if !far {
+            return Ok(());
+        }
+        let message = "the skew of the tiles is larger than a tile is wide, which several sweeps \
+                       per launch do not take; leave pyramid-height out, or make the tile wider";
+        Err(Error::declined(Decline::TileShape, message))
     }
 
     /// Rows of a tile, one for each thread, and times per tile. A tile is higher where the function

@@ -65,7 +65,8 @@ impl Case {
 
     pub fn wavefront(program: &str, tile: &[i64]) -> Self {
         let case = Self::naive(program);
-        Self { strategy: "wavefront".to_owned(), tile: Some(tile.to_vec()), ..case }
+        let (strategy, pyramid_height) = ("wavefront".to_owned(), Some(1));
+        Self { strategy, pyramid_height, tile: Some(tile.to_vec()), ..case }
     }
 
     pub fn strip(program: &str, tile: &[i64]) -> Self {
