@@ -56,8 +56,9 @@ pub fn build<'c>(
         Meeting::Counter(_) => &[Binding::Flags],
         Meeting::Launches(_) => &[Binding::Turn],
     };
-    let signature =
-        Signature::of(&outer, subject.module, subject.program, kernel, blocks.in_place, more)?;
+    // A buffer that is handed on has another in its place.
+    let in_place = blocks.in_place && tiled::rotations(kernel.op)?.is_empty();
+    let signature = Signature::of(&outer, subject.module, subject.program, kernel, in_place, more)?;
     let resident = blocks.per_multiprocessor * i64::from(subject.device.multiprocessors);
     let resident = blocks.most.map_or(resident, |most| most.min(resident));
     let known = blocks.rows.is_constant().then(|| blocks.rows.constant_value().max(1));
