@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `p + o` for each offset `o` of an old value | its value is read |
 //! | `p - o` | it read the cell that is overwritten |
-//! | `p - c` for each offset `c` of a value of the same sweep | the same, where a field has one buffer |
+//! | `p - c` for each offset `c` of a new value | the same, where a field has one buffer |
 //! | `p` | each sweep is behind the one before at each point |
 //!
 //! Sweeps farther apart are ordered through those between them.

@@ -5,8 +5,8 @@
 //! tiles are as high as a block has threads; here the height stays that of the kernel, unless it is
 //! to be searched too.
 //!
-//! The model's times come from numbers of the device, or from a training run: the module's attribute
-//! `tiled.pace`, which `stencilc --train` measures.
+//! The model's times come from numbers of the device, or from a training run: the attribute
+//! `tiled.pace` of the module, which `stencilc --train` measures.
 //!
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), sections 3.3 and 4.
 //!

@@ -24,9 +24,10 @@
 //! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps floordiv 2)>, kernels = [@heat_2]}
 //! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps mod 2)>, kernels = [@heat_0]}
 //! ```
-//! Declines, where a number is asked for: a step of several kernels or reductions, more sweeps than lie between two looks at the
-//! condition of the run, tiles that are not skewed or wait otherwise than by flags, strategies that
-//! run one sweep per launch, old values at computed places or beyond an end of a periodic field.
+//! Declines, where a number is asked for: a step of several kernels or reductions, more sweeps than
+//! lie between two looks at the condition of the run, tiles that are not skewed or wait otherwise
+//! than by flags, strategies that run one sweep per launch, old values at computed places or beyond
+//! an end of a periodic field.
 
 use crate::analysis::between_sweeps;
 use crate::analysis::wavefront::kernels;
