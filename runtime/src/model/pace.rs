@@ -1,7 +1,7 @@
 //! How long a tile of a wavefront takes, from what a point of it moves and from the device.
 //!
 //! Source: PeerWave (see `model/wavefront.rs`), table 1 and equation 1. The paper measures both
-//! numbers in a run on a part of the data (section 5), and so does [`Pace::of_runs`]. Without such a
+//! numbers in a run on a part of the data (section 5); so does [`Pace::of_runs`]. Without such a
 //! run they follow from numbers of the device.
 
 use super::wavefront::Wave;
