@@ -69,6 +69,8 @@ pub enum Rules {
     Unneeded,
     /// All.
     All,
+    /// Those along the fastest dimension: no read leaves the grid along another.
+    Fastest,
     /// All but `periodic`: the tile goes on beyond the grid as the grid repeated.
     Wrapped,
 }
@@ -274,6 +276,9 @@ impl<'c> Scope<'c, '_> {
             };
             let start = *coordinate;
             *coordinate = builder.add_constant(start, *cells)?;
+            if at.rules == Rules::Fastest && dimension + 1 < offset.len() {
+                continue;
+            }
             let edges = Edges::new(self, builder, piece, field, dimension, *cells)?;
             outside.extend(edges.outside(builder, *coordinate)?);
             if edges.crossed() {

@@ -32,7 +32,7 @@ impl<'c> LaneCells<'c> {
 }
 
 /// First and last coordinate of a box along one dimension.
-type Ends<'c> = [Val<'c>; 2];
+pub type Ends<'c> = [Val<'c>; 2];
 
 /// The ends of a box per dimension: plane, row where there is one, column.
 fn ends<'c>(
@@ -152,7 +152,7 @@ pub enum Beyond {
 
 impl Beyond {
     /// The coordinate inside that stands for the first of `group`.
-    fn inside<'c>(
+    pub fn inside<'c>(
         self,
         builder: &Builder<'c>,
         at: Val<'c>,

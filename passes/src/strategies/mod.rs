@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod naive;
+pub mod patch;
 pub mod plane;
 pub mod rows;
 pub mod slab;
@@ -21,6 +22,7 @@ pub const ALL: &[&dyn Strategy] = &[
     &stream::Stream,
     &warp::Warp,
     &plane::Plane,
+    &patch::Patch,
     &naive::Naive,
     &strip::Strip,
     &wavefront::Wavefronts,

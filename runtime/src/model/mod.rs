@@ -181,7 +181,7 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         let stretch =
             if kernels.len() == 1 { stretch(work, slots) } else { waves(work.blocks, slots) };
         // However few blocks there are, one of them lives as long.
-        let tail = (busy * stretch).max(life / device.clock) - busy;
+        let tail = (busy * stretch).max(lone_life(work, resident, device) / device.clock) - busy;
         let (launch, seconds) = (device.launch_seconds, busy + tail + device.launch_seconds);
         total.add(&Prediction { tail, launch, seconds, ..part }, 1.0 / f64::from(steps.max(1)));
     }
@@ -209,6 +209,15 @@ fn life(work: &Work, device: &Device) -> f64 {
         + work.rounds * device.round_clocks
         // Long operations are instructions too.
         + (work.serial * device.serial_clocks).max(own * device.issue_clocks)
+}
+
+/// Clocks of a launch whose blocks all run at a time: the life of a block, in which a multiprocessor
+/// issues the instructions of all that it holds. While they wait at barriers it issues none.
+fn lone_life(work: &Work, resident: u32, device: &Device) -> f64 {
+    let each = (work.blocks / f64::from(device.multiprocessors)).ceil();
+    let issued = each.clamp(1.0, f64::from(resident)) * work.instructions;
+    let waits = device.block_clocks + work.barriers * device.barrier_clocks;
+    life(work, device).max(waits + issued / f64::from(device.schedulers))
 }
 
 /// The root of the sum of powers.

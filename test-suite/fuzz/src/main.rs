@@ -67,6 +67,8 @@ enum Kind {
     Reductions,
     /// Valid programs, sweeps and reductions among them, on the processor of this machine
     Processor,
+    /// Valid programs of two dimensions by the strategy `patch`
+    Patches,
     /// Functions of affine loops
     Nests,
     /// Damaged source text
@@ -82,7 +84,7 @@ enum Kind {
 impl Kind {
     /// Whether its cases are valid programs.
     fn is_program(self) -> bool {
-        matches!(self, Self::Programs | Self::Sweeps | Self::Reductions | Self::Processor)
+        !matches!(self, Self::Nests | Self::Text | Self::Sl | Self::Ir | Self::Hostile)
     }
 }
 
@@ -157,6 +159,7 @@ fn case(args: &Args, index: u64) -> Case {
         Kind::Sweeps => generate::sweep(args.seed, index),
         Kind::Reductions => generate::reduction(args.seed, index),
         Kind::Processor => generate::on_processor(args.seed, index),
+        Kind::Patches => generate::in_patches(args.seed, index),
         _ => generate::case(args.seed, index),
     }
 }

@@ -23,7 +23,7 @@ pub fn transposed(case: &Case) -> Case {
         });
     }
     // Streams and planes run along rows, whichever these are.
-    let turns = |schedule: &&mut Schedule| !matches!(schedule.strategy, "stream" | "plane");
+    let turns = |schedule: &&mut Schedule| !matches!(schedule.strategy, "stream" | "plane" | "patch");
     for schedule in case.schedules.iter_mut().filter(turns) {
         for list in [&mut schedule.tile, &mut schedule.per_thread].into_iter().flatten() {
             list.reverse();

@@ -12,6 +12,7 @@ mod mutants;
 mod nest_tiles;
 mod nests;
 mod orders;
+mod patches;
 mod plans;
 mod series;
 mod sweeps;

@@ -1,11 +1,10 @@
-//! The shared buffers of a block's tile: which tile value lies in which, and where barriers have to
-//! stand between its uses.
+//! The shared buffers of a block's tile: which tile value lies in which.
 
 use crate::analysis::shared_slots::{self, Life};
 use crate::kernel::shared_memory;
 use melior::ir::Type;
 use melior::ir::r#type::MemRefType;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
@@ -70,32 +69,5 @@ impl<'c> Buffers<'c> {
     /// The place of a tile value's buffer.
     pub fn slot(&self, tile: Val) -> Option<usize> {
         self.slot_of.get(&mlir::key(tile)).copied()
-    }
-}
-
-/// Which buffers were written and read since the last barrier.
-#[derive(Default)]
-pub struct Hazards {
-    written: BTreeSet<usize>,
-    read: BTreeSet<usize>,
-}
-
-impl Hazards {
-    /// Puts a barrier before an operation that reads what was written, or writes what was touched.
-    pub fn before(
-        &mut self,
-        builder: &Builder,
-        reads: &[usize],
-        writes: &[usize],
-    ) -> Result<(), Error> {
-        let raw = reads.iter().any(|slot| self.written.contains(slot));
-        let war = writes.iter().any(|slot| self.written.contains(slot) || self.read.contains(slot));
-        if raw || war {
-            builder.op("gpu.barrier", &[], &[], &[])?;
-            *self = Self::default();
-        }
-        self.written.extend(writes);
-        self.read.extend(reads);
-        Ok(())
     }
 }

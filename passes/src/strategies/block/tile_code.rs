@@ -1,9 +1,10 @@
 //! The code of a tile in shared memory: loads, applies cell by cell, and stores.
 
-use super::buffers::{Buffers, Hazards};
+use super::buffers::Buffers;
 use crate::analysis::footprint;
 use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::kernel::frame::Frame;
+use crate::kernel::hazards::Hazards;
 use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;

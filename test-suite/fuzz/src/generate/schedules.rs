@@ -22,22 +22,7 @@ fn lanes_schedule(
     while size(program) as i64 * lane * rows * 4 > 2 * LARGEST && lane * rows > 1 {
         (lane, rows) = if rows > 1 { (lane, rows - 1) } else { (lane - 1, rows) };
     }
-    // How far a step reaches along a row at most, on both sides together.
-    let mut reach = 0;
-    for function in &program.functions {
-        let (mut before, mut after) = (0, 0);
-        for value in function.pieces.iter().flat_map(Piece::exprs) {
-            value.visit(&mut |part| {
-                if let Kind::Read(field, offset) = &part.kind {
-                    let last = offset[offset.len() - 1];
-                    let either = program.fields[*field].rule == Some(Rule::Reflect);
-                    before = before.max(if either { last.abs() } else { -last });
-                    after = after.max(if either { last.abs() } else { last });
-                }
-            });
-        }
-        reach += before + after;
-    }
+    let reach = reach(program, rank - 1);
     let mut height = random.pick(&[1, 1, 2, 2, 3, 4, 5, 6]);
     let cells = size(program) as i64 * lane * rows * 4;
     while height > 1 && (cells * height > LARGEST || lane * 32 - reach * height < lane) {
@@ -55,6 +40,63 @@ fn lanes_schedule(
         tile: Some(tile),
         height: Some(height),
         per_thread: Some(per_thread),
+        flags,
+        combination: None,
+    }
+}
+
+/// How far a step reaches along a dimension at most, on both sides together.
+fn reach(program: &Program, dimension: usize) -> i64 {
+    let mut reach = 0;
+    for function in &program.functions {
+        let (mut before, mut after) = (0, 0);
+        for value in function.pieces.iter().flat_map(Piece::exprs) {
+            value.visit(&mut |part| {
+                if let Kind::Read(field, offset) = &part.kind {
+                    let cells = offset.get(dimension).copied().unwrap_or(0);
+                    let either = program.fields[*field].rule == Some(Rule::Reflect);
+                    before = before.max(if either { cells.abs() } else { -cells });
+                    after = after.max(if either { cells.abs() } else { cells });
+                }
+            });
+        }
+        reach += before + after;
+    }
+    reach
+}
+
+/// A schedule of the strategy `patch` in two dimensions, whose tiles mostly fit a block.
+pub fn patch_schedule(random: &mut Random, program: &Program) -> Schedule {
+    let (mut rows, mut width) = (random.pick(&[1, 2, 2, 3, 4]), random.pick(&[1, 2, 3, 4, 4, 8]));
+    while size(program) as i64 * rows * width * 3 > 2 * LARGEST && rows * width > 1 {
+        (rows, width) = if rows > 1 { (rows - 1, width) } else { (rows, width - 1) };
+    }
+    let reach = [reach(program, 0), reach(program, 1)];
+    let mut height = random.pick(&[1, 1, 2, 2, 3, 4, 5, 6]);
+    let cells = size(program) as i64 * rows * width * 3;
+    while height > 1
+        && (cells * height > 2 * LARGEST
+            || width * 32 - reach[1] * height < 2 * width
+            || rows * 32 - reach[0] * height < rows)
+    {
+        height -= 1;
+    }
+    let columns = (width * 32 - reach[1] * height) / width - 1;
+    let columns = if random.percent(30) { columns } else { random.range(1, columns.max(1)) };
+    let most = (rows * 32 - reach[0] * height).clamp(1, 24);
+    let (tile, per_thread) = match random.below(12) {
+        0 => (None, None),
+        _ => (
+            Some(vec![random.range(1, most), columns.max(1) * width]),
+            Some(vec![rows, width]),
+        ),
+    };
+    let flags = flags(random, program, "patch");
+    Schedule {
+        strategy: "patch",
+        height: Some(height),
+        tile,
+        per_thread,
         flags,
         combination: None,
     }
@@ -180,6 +222,9 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
     }
     if rank > 1 && random.percent(20) && registry::find("lower-plane").is_some() {
         return plane_schedule(random, program, rank);
+    }
+    if rank == 2 && random.percent(15) && registry::find("lower-patch").is_some() {
+        return patch_schedule(random, program);
     }
     let of_rank = [Some("warp"), Some("stream"), Some("stream")][rank - 1];
     let of_rank = of_rank.filter(|strategy| registry::find(&format!("lower-{strategy}")).is_some());

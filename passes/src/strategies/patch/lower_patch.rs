@@ -1,0 +1,145 @@
+//! `lower-patch`: a block computes one tile of a grid of two dimensions, all of whose rows lie in
+//! the registers of its threads for all steps of the launch.
+//!
+//! A lane holds some rows of some neighbouring columns of each field, from the load to the store.
+//! The lanes of a row are lanes of one warp, which hand each other columns by shuffles. The parts
+//! of a block hold rows one above the other, and hand each other their outer ones through shared
+//! memory (`hand_over.rs`), with one barrier a step. Nothing waits for device memory between the
+//! steps, so a tile takes little longer than its arithmetic: this is for grids that are too small
+//! for long streams.
+//!
+//! Needs: tile kernels of strategy `patch` in two dimensions. Guarantees: a `gpu.func` for each.
+//! Where the kernel has main pieces, tiles at no rim run code without checks. In other tiles, lanes
+//! whose rows lie at no rim check few columns (`rims.rs`). Every cell is computed by the operations
+//! of its point function in their order, so results are those of `lower-naive` bit for bit.
+//!
+//! ```text
+//! scf.if %interior { <code without checks> } else { <code with checks> }
+//!
+//! code: %a0[i], ... = vector.load A[...]                     // the lane's rows
+//!       vector.store %a0, %a1, %shared0[part, ...]           // the first and the last of them
+//!       gpu.barrier
+//!       %above = vector.load %shared0[part - 1, 1, ...]; %below = ...
+//!       %left = gpu.shuffle up %a0[3]; %right = gpu.shuffle down %a0[0]; ...
+//!       %b0[i] = heat(%above[i], %a0[i - 1], %a0[i], %a0[i + 1], %a1[i]); ...      // step 0
+//!       vector.store %b0, %b1, %shared1[part, ...]
+//!       gpu.barrier
+//!       ...                                                  // step 1
+//!       scf.if (row and lane lie in the tile) { vector.store %c0, A_next[...] }; ...
+//! ```
+//! With checks, a cell that no piece covers keeps its value, a cell outside the grid is loaded from
+//! the nearest inside (no covered cell depends on it), and nothing is stored there. A read that a
+//! boundary rule sends elsewhere selects among the cells that it may be, all of which are in
+//! registers. Where a field is periodic the tile goes on beyond the grid as the grid repeated.
+//!
+//! Declines: grids of one or three dimensions; tiles that are no multiple of a lane's columns, or
+//! wider with their halo than a warp; blocks of more threads or more shared memory than a device
+//! has; lanes that hold, or by boundary rules select among, too many cells (`layout.rs`).
+
+use super::NAME;
+use super::hand_over::{HandOver, Rows};
+use super::layout::Layout;
+use super::place::Place;
+use super::tile_code::TileCode;
+use crate::kernel::block_limits::{BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
+use crate::kernel::frame::Frame;
+use crate::kernel::interior::Limits;
+use crate::kernel::launch::FrameSpec;
+use crate::kernel::shared_memory;
+use crate::kernel::tile_ends::Ends;
+use crate::kernel::tile_kernels;
+use crate::options::Options;
+use crate::pass::{Info, Pass};
+use crate::subject::Subject;
+use melior::Context;
+use melior::ir::Module;
+use melior::ir::operation::OperationLike;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_dialects::tiled::Kernel;
+
+/// The pass in the registry.
+pub const INFO: Info = Info {
+    name: "lower-patch",
+    summary: "lower tile kernels of strategy patch: tiles in registers of a block",
+    options: &[MAX_SHARED, MAX_THREADS],
+    read: |options: &Options| Ok(Box::new(LowerPatch { limits: BlockLimits::read(options)? })),
+};
+
+/// The pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LowerPatch {
+    /// Limits of a block.
+    pub limits: BlockLimits,
+}
+
+impl Pass for LowerPatch {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        self.limits.options()
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        let kernels = tile_kernels::of_strategy(module, NAME)?;
+        tile_kernels::lower(module, &kernels, |subject, kernel| {
+            lower(context, subject, kernel, &self.limits)
+        })
+    }
+}
+
+fn lower<'c>(
+    context: &'c Context,
+    subject: &Subject<'c, '_>,
+    kernel: &Kernel<'c>,
+    limits: &BlockLimits,
+) -> Result<(), Error> {
+    let layout = Layout::plan(subject, kernel)?;
+    let threads = layout.threads();
+    let outer = Builder::new(context, kernel.op.location(), mlir::body(subject.module));
+    let hand_over = HandOver::plan(&outer, subject.program, kernel, &layout)?;
+    let shared = shared_memory::shared_bytes(&hand_over.types);
+    let fewer_threads = "make the tile smaller or give a thread more cells";
+    limits.admit(subject.device, kernel, &Demand { threads: &threads, shared, fewer_threads })?;
+    let margin = layout.margin(subject, kernel)?;
+    let spec = FrameSpec {
+        shared: &hand_over.types,
+        margin: &margin,
+        registers: Some(layout.limit),
+        estimate: layout.registers,
+        ..FrameSpec::plain(kernel, &threads)
+    };
+    let frame = Frame::new(context, subject, &spec)?;
+    let place = Place::new(&frame, kernel, &layout)?;
+    let rows = Rows::new(&frame, &hand_over, &layout)?;
+    let code = TileCode {
+        frame: &frame,
+        kernel,
+        layout: &layout,
+        hand_over: &hand_over,
+        rows: &rows,
+        place: &place,
+    };
+    let builder = &frame.builder;
+    let limits = Limits::of(&frame, kernel, |op, halo| Ok(layout.touched(kernel, op, halo)))?;
+    // Without checks all cells of the block are computed, those beyond the halo too.
+    let mut conditions = Vec::new();
+    if let Some(limits) = limits.filter(|_| layout.all_total()) {
+        conditions.extend(limits.condition(&frame, builder, kernel, 0)?);
+        conditions.extend(Ends::off_margin(&place.ends, builder)?);
+    }
+    match builder.all(&conditions)? {
+        Some(interior) => {
+            let body = |checked| {
+                let code = &code;
+                move |builder: &Builder<'c>| code.body(builder, checked).map(|()| Vec::new())
+            };
+            builder.choose(interior, &[], body(false), body(true))?;
+        }
+        None => code.body(builder, true)?,
+    }
+    frame.finish()
+}

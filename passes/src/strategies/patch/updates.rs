@@ -1,0 +1,164 @@
+//! New values: the point function of each cell of a lane, on the cells of a window.
+
+use super::rims::{ApplyRims, Rims, is_total};
+use super::tile_code::{TileCode, Window};
+use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
+use crate::kernel::pieces::{self, PieceCase};
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
+use stencil_dialects::stencil::Piece;
+use stencil_dialects::tiled::Apply;
+
+/// New values of an apply: for each output the lane's cells.
+type Outputs<'c> = Vec<Vec<Val<'c>>>;
+
+/// A cell whose new values are computed.
+struct Cell<'c, 's> {
+    apply: &'s Apply<'c>,
+    window: &'s Window<'c>,
+    /// Its row and column in the lane.
+    position: (i64, i64),
+    point: [Val<'c>; 2],
+}
+
+impl<'c> TileCode<'c, '_> {
+    /// New values in a tile at no rim.
+    pub fn inner(
+        &self,
+        builder: &Builder<'c>,
+        apply: &Apply<'c>,
+        window: &Window<'c>,
+    ) -> Result<Outputs<'c>, Error> {
+        let piece = apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
+        let mut values = Vec::new();
+        for position in self.layout.positions() {
+            let point = self.place.cells.point(position)?;
+            let cell = Cell { apply, window, position, point };
+            values.extend(self.evaluate(builder, &cell, &piece, Rules::Unneeded)?);
+        }
+        Ok(by_output(&values, apply))
+    }
+
+    /// New values in a tile at a rim: with few checks where the lane's rows lie at none.
+    pub fn at_rim(
+        &self,
+        builder: &Builder<'c>,
+        (operation, apply): (usize, &Apply<'c>),
+        window: &Window<'c>,
+        rims: &Rims<'c>,
+    ) -> Result<Outputs<'c>, Error> {
+        let checks = rims.applies.get(&operation);
+        let checks = checks.ok_or_else(|| Error::internal("an apply without checks"))?;
+        let all = |builder: &Builder<'c>, free| {
+            let mut values = Vec::new();
+            for position in self.layout.positions() {
+                let cells = checks.repeated.as_ref().unwrap_or(&self.place.cells);
+                let cell = Cell { apply, window, position, point: cells.point(position)? };
+                values.extend(self.checked(builder, &cell, checks, free)?);
+            }
+            Ok(values)
+        };
+        let Some(free) = &checks.free else { return Ok(by_output(&all(builder, false)?, apply)) };
+        let mut types = Vec::new();
+        for _ in self.layout.positions() {
+            for (field, _) in &apply.outputs {
+                types.push(self.frame.scope.program.field(field)?.element);
+            }
+        }
+        let values = builder.choose(
+            free.rows,
+            &types,
+            |builder| all(builder, true),
+            |builder| all(builder, false),
+        )?;
+        Ok(by_output(&values, apply))
+    }
+
+    /// New values of a cell that a piece may cover; `free` where its row lies at no rim.
+    fn checked(
+        &self,
+        builder: &Builder<'c>,
+        cell: &Cell<'c, '_>,
+        checks: &ApplyRims<'c>,
+        free: bool,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let (row, column) = cell.position;
+        let at_rim = |free: &super::rims::Free<'c>| free.columns.contains(&column);
+        if free
+            && !checks.free.as_ref().is_some_and(at_rim)
+            && let Some(main) = &cell.apply.main
+        {
+            return self.evaluate(builder, cell, main, Rules::Unneeded);
+        }
+        let rules = match (free, self.layout.wraps) {
+            (true, _) => Rules::Fastest,
+            (false, true) => Rules::Wrapped,
+            (false, false) => Rules::All,
+        };
+        let of = |inside: &[Val<'c>], place: i64| {
+            let inside = usize::try_from(place).ok().and_then(|place| inside.get(place)).copied();
+            inside.ok_or_else(|| Error::internal("a cell without checks"))
+        };
+        let mut cases = Vec::new();
+        for (piece, inside) in cell.apply.pieces.iter().zip(&checks.pieces) {
+            let mut conditions = vec![of(&inside.columns, column)?];
+            if !free || cell.apply.main.as_ref() != Some(piece) {
+                conditions.push(of(&inside.rows, row)?);
+            }
+            let total = is_total(self.layout, piece);
+            if let Some(computed) = checks.computed.as_ref().filter(|_| !total) {
+                conditions.push(of(&computed.rows, row)?);
+                conditions.push(of(&computed.columns, column)?);
+            }
+            let covered = builder.all(&conditions)?;
+            let covered = covered.ok_or_else(|| Error::internal("a piece without checks"))?;
+            cases.push(PieceCase { piece, covered, total });
+        }
+        let evaluate =
+            |builder: &Builder<'c>, piece: &Piece<'c>| self.evaluate(builder, cell, piece, rules);
+        pieces::values(builder, &cases, &self.old(builder, cell)?, &evaluate)
+    }
+
+    /// The values of the updated fields before the apply; zeros for those that have none where no
+    /// piece lies.
+    fn old(&self, builder: &Builder<'c>, cell: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
+        let old = |(field, _): &(&'c str, Val<'c>)| match cell.apply.kept(field) {
+            Some(_) => read(cell, field, &[0, 0]),
+            None => builder.zero(self.frame.scope.program.field(field)?.element),
+        };
+        cell.apply.outputs.iter().map(old).collect()
+    }
+
+    fn evaluate(
+        &self,
+        builder: &Builder<'c>,
+        cell: &Cell<'c, '_>,
+        piece: &Piece<'c>,
+        rules: Rules,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
+            cell_in_registers(builder, distances, &|offset| read(cell, field, offset))
+        };
+        let (point, step) = (cell.point.as_slice(), cell.apply.step);
+        let at = At { point, step, rules, fetch: &fetch, current: None, partial: None };
+        self.frame.scope.evaluate(builder, piece, &at)
+    }
+}
+
+/// A cell of the window at an offset.
+fn read<'c>(cell: &Cell<'c, '_>, field: &str, offset: &[i64]) -> Result<Val<'c>, Error> {
+    let (row, column) = cell.position;
+    let value = match offset {
+        [down, right] => cell.window.get(&(field, row + down, column + right)).copied(),
+        _ => return Err(Error::internal("a read of other than two offsets")),
+    };
+    value.ok_or_else(|| Error::internal(format!("no cell of @{field} is there to read")))
+}
+
+/// Values cell by cell, as the cells of each output.
+fn by_output<'c>(values: &[Val<'c>], apply: &Apply<'c>) -> Outputs<'c> {
+    let outputs = apply.outputs.len();
+    let each = |number| values.iter().skip(number).step_by(outputs.max(1)).copied().collect();
+    (0..outputs).map(each).collect()
+}
