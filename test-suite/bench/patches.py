@@ -1,14 +1,14 @@
 """Schedules of the strategy patch on small grids, measured beside those of streams.
 
-    python3 test-suite/bench/patches.py build FOLDER [--only PROGRAM...] [--few]
+    python3 test-suite/bench/patches.py build FOLDER [--only PROGRAM...] [--all PROGRAM...]
     python3 FOLDER/table.py run FOLDER OUT.tsv [--seconds S] [--repeat R]
     python3 test-suite/bench/patches.py show OUT.tsv
 
 `build` needs the compiled project and no GPU. FOLDER then holds all that `table.py run` needs, which
 checks and measures every plan. A row is a program in one type at one size: the compiler's choice,
 its best stream, and patches with rows and columns a lane and steps a launch; their tiles are fitted
-to the grid. `--few` leaves out all patches but the compiler's own. `show` prints the fastest stream
-and patches of each row.
+to the grid. Programs that `--all` does not name have the compiler's own patch alone. `show` prints
+the fastest stream and patches of each row.
 """
 
 import argparse
@@ -27,10 +27,10 @@ FMA = {"star2d1r": 5, "box2d1r": 9, "star2d2r": 9, "hotspot2d": 9, "fdtd2d": 8, 
 SIZES = [(512, 512), (1024, 1024), (2048, 2048), (4096, 4096)]
 # Rows and columns of a lane, and steps a launch.
 SHAPES = {
-    "f32": [(2, 4), (3, 4), (4, 4), (6, 4), (8, 4), (4, 2), (2, 8), (4, 8)],
-    "f64": [(2, 2), (4, 2), (6, 2), (8, 2), (2, 4), (3, 4), (4, 4)],
+    "f32": [(2, 4), (4, 4), (6, 4), (8, 4), (4, 2), (4, 8)],
+    "f64": [(2, 2), (4, 2), (8, 2), (2, 4), (4, 4)],
 }
-HEIGHTS = [4, 6, 8, 12, 16, 24]
+HEIGHTS = [4, 8, 12, 16, 24]
 # What a thread or a block has no room for, or loses too much of to the halo.
 DECLINED = re.compile(r"declined \[[a-z-]+\]")
 
@@ -84,7 +84,7 @@ def build(args):
                 plans = compiled(one, shape, "chosen", [])
                 plans += compiled(one, shape, "stream", ["--strategy", "stream"])
                 plans += compiled(one, shape, "patch", ["--strategy", "patch"])
-                plans += [] if args.few else patches(one, shape)
+                plans += patches(one, shape) if name in args.all else []
                 one.row(shape, "small", plans)
                 print(f"{one.stem} {common.size(shape)}: {len(plans)} plans", flush=True)
             manifest["rows"] += one.rows
@@ -118,7 +118,7 @@ def main():
     one.add_argument("folder", type=pathlib.Path)
     one.add_argument("--release", type=pathlib.Path, help="the folder of the compiled tools")
     one.add_argument("--only", nargs="*")
-    one.add_argument("--few", action="store_true", help="the compiler's own schedules alone")
+    one.add_argument("--all", nargs="*", default=["star2d1r"], help="programs with all patches")
     two = commands.add_parser("show")
     two.add_argument("out", type=pathlib.Path)
     two.add_argument("--best", type=int, default=5, help="patches of a row")

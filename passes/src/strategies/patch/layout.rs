@@ -21,7 +21,7 @@ const OVERHEAD: i64 = 24;
 const MOST_BLOCKS: u32 = 8;
 
 /// The most registers of a lane by the estimate: code for more takes minutes to make.
-const MOST_REGISTERS: i64 = 768;
+const MOST_REGISTERS: i64 = 512;
 
 /// A block's tile with its halo. All numbers are cells unless stated otherwise.
 pub struct Layout<'c> {
