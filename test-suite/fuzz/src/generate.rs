@@ -1,12 +1,10 @@
 //! Cases from a seed.
 //!
 //! Sizes are chosen first, so that pieces and offsets can be valid for them; the bounds are then
-//! written in terms of params. Most pieces stay where the compiler can prove their reads for all
-//! sizes. Some don't, to meet its checks and refusals.
+//! written in terms of params. The reads of most pieces can be proved for all sizes.
 //!
 //! `expressions.rs` makes values, `aggregates.rs` those that are vecs and structs, `gathers.rs`
-//! absolute reads, `pieces.rs` the boxes of a function, `reductions.rs` reductions, `schedules.rs`
-//! the ways to compile, `sweeps.rs` reads of the same sweep.
+//! absolute reads, `pieces.rs` the boxes of a function, `schedules.rs` the ways to compile.
 
 mod aggregates;
 mod expressions;

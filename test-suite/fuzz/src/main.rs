@@ -67,7 +67,7 @@ enum Kind {
     Reductions,
     /// Valid programs, sweeps and reductions among them, on the processor of this machine
     Processor,
-    /// Valid programs of two dimensions by the strategy `patch`
+    /// Valid programs of two and three dimensions by the strategy `patch`
     Patches,
     /// Functions of affine loops
     Nests,

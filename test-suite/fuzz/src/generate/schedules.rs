@@ -65,41 +65,40 @@ fn reach(program: &Program, dimension: usize) -> i64 {
     reach
 }
 
-/// A schedule of the strategy `patch` in two dimensions, whose tiles mostly fit a block.
-pub fn patch_schedule(random: &mut Random, program: &Program) -> Schedule {
-    let (mut rows, mut width) = (random.pick(&[1, 2, 2, 3, 4]), random.pick(&[1, 2, 3, 4, 4, 8]));
-    while size(program) as i64 * rows * width * 3 > 2 * LARGEST && rows * width > 1 {
-        (rows, width) = if rows > 1 { (rows - 1, width) } else { (rows, width - 1) };
+/// A schedule of the strategy `patch`, whose tiles mostly fit a block.
+pub fn patch_schedule(random: &mut Random, program: &Program, rank: usize) -> Schedule {
+    let mut each = vec![random.pick(&[1, 2, 2, 3, 4]), random.pick(&[1, 2, 3, 4, 4, 8])];
+    if rank == 3 {
+        each.insert(0, random.pick(&[1, 1, 2, 3]));
     }
-    let reach = [reach(program, 0), reach(program, 1)];
+    let cells = |each: &[i64]| size(program) as i64 * each.iter().product::<i64>() * 3;
+    while cells(&each) > 2 * LARGEST && each.iter().any(|cells| *cells > 1) {
+        let dimension = random.below(rank);
+        each[dimension] = (each[dimension] - 1).max(1);
+    }
+    let width = each[rank - 1];
     let mut height = random.pick(&[1, 1, 2, 2, 3, 4, 5, 6]);
-    let cells = size(program) as i64 * rows * width * 3;
-    while height > 1
-        && (cells * height > 2 * LARGEST
-            || width * 32 - reach[1] * height < 2 * width
-            || rows * 32 - reach[0] * height < rows)
-    {
+    // Lanes of a row, and parts of rows and planes.
+    let threads: &[i64] = if rank == 2 { &[32, 32] } else { &[8, 8, 16] };
+    let room = |height: i64, dimension: usize| {
+        each[dimension] * threads[dimension] - reach(program, dimension) * height
+    };
+    let fits = |height| (0..rank).all(|dimension| room(height, dimension) >= 2 * each[dimension]);
+    while height > 1 && (cells(&each) * height > 2 * LARGEST || !fits(height)) {
         height -= 1;
     }
-    let columns = (width * 32 - reach[1] * height) / width - 1;
-    let columns = if random.percent(30) { columns } else { random.range(1, columns.max(1)) };
-    let most = (rows * 32 - reach[0] * height).clamp(1, 24);
+    let mut tile: Vec<i64> = (0..rank - 1)
+        .map(|dimension| random.range(1, room(height, dimension).clamp(1, 24)))
+        .collect();
+    let columns = (room(height, rank - 1) / width - 1).max(1);
+    tile.push(width * if random.percent(30) { columns } else { random.range(1, columns) });
+    let flags = flags(random, program, "patch");
     let (tile, per_thread) = match random.below(12) {
         0 => (None, None),
-        _ => (
-            Some(vec![random.range(1, most), columns.max(1) * width]),
-            Some(vec![rows, width]),
-        ),
+        _ => (Some(tile), Some(each)),
     };
-    let flags = flags(random, program, "patch");
-    Schedule {
-        strategy: "patch",
-        height: Some(height),
-        tile,
-        per_thread,
-        flags,
-        combination: None,
-    }
+    let height = Some(height);
+    Schedule { strategy: "patch", tile, height, per_thread, flags, combination: None }
 }
 
 /// A schedule of the strategy `plane`: small blocks, so that a tile has rims on all sides.
@@ -223,8 +222,8 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
     if rank > 1 && random.percent(20) && registry::find("lower-plane").is_some() {
         return plane_schedule(random, program, rank);
     }
-    if rank == 2 && random.percent(15) && registry::find("lower-patch").is_some() {
-        return patch_schedule(random, program);
+    if rank > 1 && random.percent(15) && registry::find("lower-patch").is_some() {
+        return patch_schedule(random, program, rank);
     }
     let of_rank = [Some("warp"), Some("stream"), Some("stream")][rank - 1];
     let of_rank = of_rank.filter(|strategy| registry::find(&format!("lower-{strategy}")).is_some());
