@@ -1,11 +1,11 @@
 //! Rows that the parts of a block hand to each other through shared memory.
 //!
 //! A tile value whose neighbouring rows an apply reads has a buffer `parts x rows x vectors x
-//! cells`: each part puts those of its rows there that others read. Values whose lives do not
+//! cells`; in three dimensions rows of neighbouring planes count too. Each part puts those of its rows there that others read. Values whose lives do not
 //! overlap share a buffer, as in the strategy `block`. The two values of a chain of steps take
 //! turns in two buffers, so that one barrier a step is enough.
 
-use super::layout::Layout;
+use super::layout::{Layout, of_three};
 use crate::analysis::footprint;
 use crate::analysis::shared_slots::{self, Life};
 use crate::kernel::frame::Frame;
@@ -30,8 +30,8 @@ pub struct HandOver<'c> {
 /// A value that is handed over.
 struct Shared<'c> {
     element: Type<'c>,
-    /// Rows of a lane that others read.
-    rows: Vec<i64>,
+    /// Rows of a lane that others read, each with its plane.
+    rows: Vec<[i64; 2]>,
     buffer: usize,
 }
 
@@ -43,17 +43,17 @@ impl<'c> HandOver<'c> {
         kernel: &Kernel<'c>,
         layout: &Layout<'c>,
     ) -> Result<Self, Error> {
-        let mut found: BTreeMap<usize, (Type<'c>, BTreeSet<i64>, usize)> = BTreeMap::new();
+        let mut found: BTreeMap<usize, (Type<'c>, BTreeSet<[i64; 2]>, usize)> = BTreeMap::new();
         for (place, op) in kernel.body.iter().enumerate() {
             let TileOp::Apply(apply) = op else { continue };
             for read in footprint::of_pieces(program, &apply.pieces)? {
                 let tile = apply.input(read.field);
                 let tile = tile.ok_or_else(|| Error::internal("an apply reads no tile"))?;
                 let element = program.field(read.field)?.element;
-                for row in foreign_rows(&read, layout) {
+                for row in foreign_rows(&read, layout)? {
                     let entry = (element, BTreeSet::new(), place);
                     let (_, rows, last) = found.entry(mlir::key(tile)).or_insert(entry);
-                    rows.insert(row.rem_euclid(layout.rows));
+                    rows.insert(at(row, layout).1);
                     *last = place;
                 }
             }
@@ -73,7 +73,7 @@ impl<'c> HandOver<'c> {
                 lives.push(Life {
                     kind: element.to_string(),
                     extents: vec![
-                        layout.parts,
+                        layout.parts.iter().product(),
                         rows_each,
                         layout.width / vector,
                         layout.lanes * vector,
@@ -108,11 +108,28 @@ impl<'c> HandOver<'c> {
     }
 }
 
-/// Rows of other parts that a lane reads, counted from its own first one.
-pub fn foreign_rows<'c>(read: &footprint::Read<'c>, layout: &Layout<'c>) -> BTreeSet<i64> {
-    let ends = read.reach.lower.first().zip(read.reach.upper.first());
-    let (first, last) = ends.map_or((0, 0), |(first, last)| (*first, *last));
-    (first..layout.rows + last).filter(|row| !(0..layout.rows).contains(row)).collect()
+/// Rows of other parts that a lane reads, each with its plane.
+pub fn foreign_rows<'c>(
+    read: &footprint::Read<'c>,
+    layout: &Layout<'c>,
+) -> Result<BTreeSet<[i64; 2]>, Error> {
+    let ([front, up, _], [back, down, _]) =
+        (of_three(&read.reach.lower, 0)?, of_three(&read.reach.upper, 0)?);
+    let [planes, rows] = layout.each;
+    let all = (front..planes + back).flat_map(|plane| {
+        (up..rows + down).map(move |row| [plane, row])
+    });
+    Ok(all.filter(|row| layout.is_foreign(*row)).collect())
+}
+
+/// How many parts away a row lies, and the row of that part's lanes.
+fn at(row: [i64; 2], layout: &Layout) -> ([i64; 2], [i64; 2]) {
+    let [[plane, of_planes], [row, of_rows]] = [0, 1].map(|dimension: usize| {
+        let (row, each) = (row.get(dimension).copied(), layout.each.get(dimension).copied());
+        let (row, each) = (row.unwrap_or(0), each.unwrap_or(1));
+        [row.rem_euclid(each), row.div_euclid(each)]
+    });
+    ([of_planes, of_rows], [plane, row])
 }
 
 /// The buffers as a lane sees them.
@@ -120,7 +137,8 @@ pub struct Rows<'c, 'p> {
     plan: &'p HandOver<'c>,
     layout: &'p Layout<'c>,
     buffers: &'p [Val<'c>],
-    part: Val<'c>,
+    /// The lane's part: of planes, where there are any, and of rows.
+    part: [Option<Val<'c>>; 2],
     lane: Val<'c>,
 }
 
@@ -131,10 +149,12 @@ impl<'c, 'p> Rows<'c, 'p> {
         plan: &'p HandOver<'c>,
         layout: &'p Layout<'c>,
     ) -> Result<Self, Error> {
-        let [part, lane] = frame.thread.as_slice() else {
-            return Err(Error::internal("a block of other than two dimensions"));
+        let (part, lane) = match *frame.thread.as_slice() {
+            [row, lane] => ([None, Some(row)], lane),
+            [plane, row, lane] => ([Some(plane), Some(row)], lane),
+            _ => return Err(Error::internal("a block of other than two or three dimensions")),
         };
-        Ok(Self { plan, layout, buffers: &frame.shared, part: *part, lane: *lane })
+        Ok(Self { plan, layout, buffers: &frame.shared, part, lane })
     }
 
     /// Hands over those of a lane's new cells that others read.
@@ -142,13 +162,14 @@ impl<'c, 'p> Rows<'c, 'p> {
         let Some(shared) = self.plan.values.get(&mlir::key(tile)) else { return Ok(()) };
         let vector = lanes::vector_length(shared.element, self.layout.width);
         let length = usize::try_from(vector).unwrap_or(1).max(1);
+        let part = self.part(builder, [0, 0])?;
         for (slot, row) in (0..).zip(&shared.rows) {
-            let first = self.layout.number(*row, 0).unwrap_or(usize::MAX);
             let width = usize::try_from(self.layout.width).unwrap_or(0);
+            let first = self.layout.row_number(*row).unwrap_or(usize::MAX).saturating_mul(width);
             let own = cells.get(first..first.saturating_add(width));
             let own = own.ok_or_else(|| Error::internal("a row that no lane holds"))?;
             for (number, cells) in (0..).zip(own.chunks(length)) {
-                let at = self.place(builder, self.part, (slot, number), vector)?;
+                let at = self.place(builder, part, (slot, number), vector)?;
                 lanes::store(builder, cells, self.buffer(shared)?, &at, vector)?;
             }
         }
@@ -161,18 +182,14 @@ impl<'c, 'p> Rows<'c, 'p> {
         &self,
         builder: &Builder<'c>,
         tile: Val<'c>,
-        row: i64,
+        row: [i64; 2],
     ) -> Result<Vec<Val<'c>>, Error> {
         let none = || Error::internal("a row that nobody hands over");
         let shared = self.plan.values.get(&mlir::key(tile)).ok_or_else(none)?;
-        let own = row.rem_euclid(self.layout.rows);
+        let (distance, own) = at(row, self.layout);
         let slot = (0..).zip(&shared.rows).find(|(_, held)| **held == own);
         let (slot, _) = slot.ok_or_else(none)?;
-        let part = builder.add_constant(self.part, row.div_euclid(self.layout.rows))?;
-        let part = match row < 0 {
-            true => builder.binary("arith.maxsi", part, builder.index(0)?)?,
-            false => builder.binary("arith.minsi", part, builder.index(self.layout.parts - 1)?)?,
-        };
+        let part = self.part(builder, distance)?;
         let vector = lanes::vector_length(shared.element, self.layout.width);
         let mut cells = Vec::new();
         for number in 0..self.layout.width / vector {
@@ -180,6 +197,25 @@ impl<'c, 'p> Rows<'c, 'p> {
             cells.extend(lanes::load(builder, self.buffer(shared)?, &at, vector, vector)?);
         }
         Ok(cells)
+    }
+
+    /// The number of the part so many parts away along planes and rows.
+    fn part(&self, builder: &Builder<'c>, distance: [i64; 2]) -> Result<Val<'c>, Error> {
+        let mut number: Option<Val<'c>> = None;
+        for ((own, distance), parts) in self.part.iter().zip(distance).zip(self.layout.parts) {
+            let Some(own) = *own else { continue };
+            let part = builder.add_constant(own, distance)?;
+            let part = match distance {
+                0 => part,
+                ..0 => builder.binary("arith.maxsi", part, builder.index(0)?)?,
+                _ => builder.binary("arith.minsi", part, builder.index(parts - 1)?)?,
+            };
+            number = Some(match number {
+                Some(before) => builder.add(builder.multiply_constant(before, parts)?, part)?,
+                None => part,
+            });
+        }
+        number.ok_or_else(|| Error::internal("a block of no parts"))
     }
 
     fn buffer(&self, shared: &Shared<'c>) -> Result<Val<'c>, Error> {

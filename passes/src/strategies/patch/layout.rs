@@ -18,23 +18,29 @@ use stencil_runtime::model;
 const OVERHEAD: i64 = 24;
 
 /// Blocks that share a multiprocessor, at most.
-const MOST_BLOCKS: u32 = 8;
+pub const MOST_BLOCKS: u32 = 8;
 
 /// The most registers of a lane by the estimate: code for more takes minutes to make.
 const MOST_REGISTERS: i64 = 512;
 
+/// A cell of a lane, or one beside it: plane, row and column counted from the lane's first. In two
+/// dimensions the plane is 0.
+pub type Position = [i64; 3];
+
 /// A block's tile with its halo. All numbers are cells unless stated otherwise.
 pub struct Layout<'c> {
-    /// Rows of a lane.
-    pub rows: i64,
+    /// Dimensions of the grid.
+    pub rank: usize,
+    /// Planes and rows of a lane.
+    pub each: [i64; 2],
     /// Columns of a lane.
     pub width: i64,
     /// Lanes of a row.
     pub lanes: i64,
-    /// Parts of the block, which hold rows one above the other.
-    pub parts: i64,
-    /// Rows of the block above the tile's first.
-    pub top: i64,
+    /// Parts of the block, which hold planes one behind the other and rows one above the other.
+    pub parts: [i64; 2],
+    /// Planes and rows of the block before the tile's first.
+    pub before: [i64; 2],
     /// Columns of the block left of the tile's first, whole lanes.
     pub left: i64,
     /// Registers of a thread by an estimate.
@@ -51,71 +57,81 @@ impl<'c> Layout<'c> {
     /// Plans a kernel.
     ///
     /// # Errors
-    /// A decline: other grids than those of two dimensions, tiles that no lanes hold, and lanes
-    /// that hold or select among too many cells.
+    /// A decline: grids of one dimension, tiles that no lanes hold, and lanes that hold or select
+    /// among too many cells.
     pub fn plan(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<Self, Error> {
         let (module, program) = (subject.module, subject.program);
         let (tile, per_thread) = (&kernel.schedule.tile, &kernel.schedule.per_thread);
-        let (&[tile_rows, tile_columns], &[rows, width]) =
-            (tile.as_slice(), per_thread.as_slice())
-        else {
+        let rank = tile.len();
+        if !(2..=3).contains(&rank) || per_thread.len() != rank {
             let message = format!(
-                "the strategy patch needs a grid of two dimensions and tiled.per_thread = [rows \
-                 per lane, columns per lane], and here tile and tiled.per_thread are {tile:?} and \
+                "the strategy patch needs a grid of two or three dimensions and as many numbers in \
+                 tiled.per_thread, and here tile and tiled.per_thread are {tile:?} and \
                  {per_thread:?}"
             );
             return Err(decline(kernel, Decline::TileShape, message));
-        };
+        }
+        let [planes, rows, columns] = of_three(tile, 1)?;
+        let [each_planes, each_rows, width] = of_three(per_thread, 1)?;
         let halo = reach(kernel);
-        let ([north, west], [south, east]) = (halo.lower.as_slice(), halo.upper.as_slice()) else {
-            return Err(Error::internal("a halo of other than two dimensions"));
-        };
-        let (top, left) = (-north, lanes::whole(-west, width));
-        let needed = left + tile_columns + east;
-        if tile_columns % width != 0 {
+        let ([front, north, west], [back, south, east]) =
+            (of_three(&halo.lower, 0)?, of_three(&halo.upper, 0)?);
+        let left = lanes::whole(-west, width);
+        let needed = left + columns + east;
+        if columns % width != 0 {
             let message = format!(
                 "a tile's columns must be a multiple of the {width} columns per lane, and \
-                 {tile_columns} are not"
+                 {columns} are not"
             );
             return Err(decline(kernel, Decline::TileShape, message));
         }
         if needed > WARP * width {
             let message = format!(
-                "a tile {tile_columns} columns wide with {} needs {needed} columns with its halo, \
-                 and a warp with {width} columns per lane has {}",
+                "a tile {columns} columns wide with {} needs {needed} columns with its halo, and \
+                 a warp with {width} columns per lane has {}",
                 steps_per_launch(&kernel.schedule),
                 WARP * width
             );
             return Err(decline(kernel, Decline::TileShape, message));
         }
-        check_selects(subject, kernel, rows.saturating_mul(width))?;
+        let outer = each_planes.saturating_mul(each_rows);
+        check_selects(subject, kernel, outer.saturating_mul(width))?;
         // Narrow tiles leave room for more rows: two or more of their rows share a warp.
         let lanes = WARP.min((needed as u64).div_ceil(width as u64).next_power_of_two() as i64);
         let of_warp = WARP / lanes;
-        let parts = (top + tile_rows + south + rows - 1) / rows;
-        let parts = (parts + of_warp - 1) / of_warp * of_warp;
-        let registers = registers(subject, kernel, (rows, width))?;
+        let parts = |before: i64, cells: i64, after: i64, each: i64| {
+            (cells - before + after + each - 1) / each
+        };
+        let of_rows = parts(north, rows, south, each_rows);
+        let of_rows = (of_rows + of_warp - 1) / of_warp * of_warp;
+        let parts = [parts(front, planes, back, each_planes), of_rows];
+        let registers = registers(subject, kernel, [each_planes, each_rows, width])?;
         if registers > MOST_REGISTERS {
+            let cells: Vec<_> = per_thread.iter().map(i64::to_string).collect();
             let message = format!(
-                "the cells of a lane with {rows} x {width} cells take {registers} registers, and \
-                 the strategy patch holds {MOST_REGISTERS} at most; give a lane fewer cells, or \
-                 choose another strategy"
+                "the cells of a lane with {} cells take {registers} registers, and the strategy \
+                 patch holds {MOST_REGISTERS} at most; give a lane fewer cells, or choose another \
+                 strategy",
+                cells.join(" x ")
             );
             return Err(decline(kernel, Decline::Registers, message));
         }
-        let threads = u32::try_from(parts * lanes).unwrap_or(u32::MAX);
+        let threads = parts.iter().fold(lanes, |all, parts| all.saturating_mul(*parts));
+        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
         let limit = limit(registers, threads, subject.device);
         let mut total = BTreeMap::new();
         for piece in kernel.applies().flat_map(|apply| &apply.pieces) {
             total.insert(piece.function, pieces::is_total(module, program, piece)?);
         }
         let wraps = tiled::wraps(program, kernel)?;
-        Ok(Self { rows, width, lanes, parts, top, left, registers, limit, total, wraps })
+        let (each, before) = ([each_planes, each_rows], [-front, -north]);
+        Ok(Self { rank, each, width, lanes, parts, before, left, registers, limit, total, wraps })
     }
 
-    /// Threads of a block: parts, and lanes of a row.
-    pub fn threads(&self) -> [i64; 2] {
-        [self.parts, self.lanes]
+    /// Threads of a block per dimension, slowest first.
+    pub fn threads(&self) -> Vec<i64> {
+        let [planes, rows] = self.parts;
+        if self.rank == 2 { vec![rows, self.lanes] } else { vec![planes, rows, self.lanes] }
     }
 
     /// Whether every function has a result for any operands, so that all cells can be computed.
@@ -123,54 +139,73 @@ impl<'c> Layout<'c> {
         self.total.values().all(|total| *total)
     }
 
-    /// Cells of a lane.
-    pub fn cells(&self) -> usize {
-        usize::try_from(self.rows * self.width).unwrap_or(0)
+    /// Planes and rows of a lane, in the order of its cells.
+    pub fn rows(&self) -> impl Iterator<Item = [i64; 2]> + use<'c> {
+        let [planes, rows] = self.each;
+        (0..planes).flat_map(move |plane| (0..rows).map(move |row| [plane, row]))
     }
 
-    /// The number of a lane's own cell.
-    pub fn number(&self, row: i64, column: i64) -> Option<usize> {
-        usize::try_from(row * self.width + column).ok()
+    /// A lane's cells, row by row.
+    pub fn positions(&self) -> impl Iterator<Item = Position> + use<'c> {
+        let width = self.width;
+        self.rows().flat_map(move |[plane, row]| (0..width).map(move |cell| [plane, row, cell]))
     }
 
-    /// Rows and columns of a lane's cells, in the order of their numbers.
-    pub fn positions(&self) -> impl Iterator<Item = (i64, i64)> + use<'c> {
-        let (rows, width) = (self.rows, self.width);
-        (0..rows).flat_map(move |row| (0..width).map(move |column| (row, column)))
+    /// The place of a row of a lane among its rows.
+    pub fn row_number(&self, [plane, row]: [i64; 2]) -> Option<usize> {
+        let [_, rows] = self.each;
+        usize::try_from(plane * rows + row).ok()
+    }
+
+    /// Whether a plane and row belong to another lane.
+    pub fn is_foreign(&self, [plane, row]: [i64; 2]) -> bool {
+        let [planes, rows] = self.each;
+        !(0..planes).contains(&plane) || !(0..rows).contains(&row)
     }
 
     /// Cells at both ends of the grid that need no tile of their own, because a tile has no halo
-    /// where the grid ends. For columns this holds only if tiles then still begin with a sector.
-    pub fn margin(&self, subject: &Subject, kernel: &Kernel) -> Result<Vec<[i64; 2]>, Error> {
-        let &[rows, columns] = kernel.schedule.tile.as_slice() else { return Ok(Vec::new()) };
+    /// where the grid ends.
+    pub fn margin(&self, kernel: &Kernel) -> Result<Vec<[i64; 2]>, Error> {
         if self.wraps || !self.all_total() {
             return Ok(Vec::new());
         }
-        let mut whole = true;
-        for tile in kernel.tiles() {
-            let element = subject.program.field(tile.field)?.element;
-            whole &= lanes::whole_sectors(element, self.left);
-        }
-        let [below, right] = self.behind([rows, columns]);
-        let columns = if whole { [self.left, right] } else { [0, 0] };
-        Ok(vec![[self.top, below], columns])
+        let block = self.block(kernel)?;
+        Ok(block.lower.iter().zip(&block.upper).map(|(lower, upper)| [-lower, *upper]).collect())
     }
 
-    /// Rows and columns of the block behind the tile's last.
-    fn behind(&self, [rows, columns]: [i64; 2]) -> [i64; 2] {
-        let below = self.parts * self.rows - self.top - rows;
-        [below, self.lanes * self.width - self.left - columns]
+    /// All cells of the block, relative to its tile.
+    fn block(&self, kernel: &Kernel) -> Result<Halo, Error> {
+        let [planes, rows, columns] = of_three(&kernel.schedule.tile, 1)?;
+        let ([each_planes, each_rows], [of_planes, of_rows]) = (self.each, self.parts);
+        let [front, top] = self.before;
+        let lower = vec![-front, -top, -self.left];
+        let upper = vec![
+            of_planes * each_planes - front - planes,
+            of_rows * each_rows - top - rows,
+            self.lanes * self.width - self.left - columns,
+        ];
+        let skip = 3 - self.rank;
+        let last = |cells: Vec<i64>| cells.into_iter().skip(skip).collect();
+        Ok(Halo { lower: last(lower), upper: last(upper) })
     }
 
     /// The cells that an operation touches without checks: a load touches all of the block.
-    pub fn touched(&self, kernel: &Kernel<'c>, op: &TileOp<'c>, halo: &Halo) -> Halo {
-        match (op, kernel.schedule.tile.as_slice()) {
-            (TileOp::Load { .. }, &[rows, columns]) => {
-                let [below, right] = self.behind([rows, columns]);
-                Halo { lower: vec![-self.top, -self.left], upper: vec![below, right] }
-            }
-            _ => halo.clone(),
-        }
+    pub fn touched(
+        &self,
+        kernel: &Kernel<'c>,
+        op: &TileOp<'c>,
+        halo: &Halo,
+    ) -> Result<Halo, Error> {
+        if matches!(op, TileOp::Load { .. }) { self.block(kernel) } else { Ok(halo.clone()) }
+    }
+}
+
+/// Numbers of three dimensions; in two the slowest is `missing`.
+pub fn of_three(numbers: &[i64], missing: i64) -> Result<[i64; 3], Error> {
+    match *numbers {
+        [rows, columns] => Ok([missing, rows, columns]),
+        [planes, rows, columns] => Ok([planes, rows, columns]),
+        _ => Err(Error::internal("a patch of other than two or three dimensions")),
     }
 }
 
@@ -218,11 +253,7 @@ fn check_selects(subject: &Subject, kernel: &Kernel, cells: i64) -> Result<(), E
 }
 
 /// Registers of a lane: the cells that live while an apply runs, and those of other lanes.
-fn registers(
-    subject: &Subject,
-    kernel: &Kernel,
-    (rows, width): (i64, i64),
-) -> Result<i64, Error> {
+fn registers(subject: &Subject, kernel: &Kernel, each: [i64; 3]) -> Result<i64, Error> {
     let program = subject.program;
     let words = |field: &str| Ok::<_, Error>(lanes::words(program.field(field)?.element));
     let mut most = 0;
@@ -230,38 +261,38 @@ fn registers(
         let TileOp::Apply(apply) = op else { continue };
         let (mut held, mut widest, mut new) = (0, 1, 0);
         for tile in live(kernel, place) {
-            held += words(kernel.tile(tile)?.field)? * rows * width;
+            held += words(kernel.tile(tile)?.field)?;
         }
-        let mut reach = Halo::none(2);
+        let mut reach = Halo::none(kernel.schedule.tile.len());
         for read in footprint::of_pieces(program, &apply.pieces)? {
-            if read.reach.lower.len() == 2 {
-                reach = reach.hull(&read.reach);
-            }
+            reach = reach.hull(&read.reach);
             widest = words(read.field)?.max(widest);
         }
         for (field, _) in &apply.outputs {
             new += words(field)?;
         }
-        most = most.max(lane_registers((rows, width), (held, widest, new), &reach));
+        most = most.max(lane_registers(each, [held, widest, new], &reach)?);
     }
     Ok(most)
 }
 
-/// Registers of a lane of some rows and columns that holds cells of so many words, and reads cells
-/// of `widest` words each in reach for new values of `new` words. Fitted to what ptxas of CUDA 13.0
+/// Registers of a lane of some cells per dimension that holds `held` words of a cell and reads cells
+/// of `widest` words each in reach for `new` words of a cell. Fitted to what ptxas of CUDA 13.0
 /// needs for stars and boxes of radius 1 and 2 without spilling.
 pub fn lane_registers(
-    (rows, width): (i64, i64),
-    (held, widest, new): (i64, i64, i64),
+    [planes, rows, width]: [i64; 3],
+    [held, widest, new]: [i64; 3],
     reach: &Halo,
-) -> i64 {
-    let ([up, before], [down, after]) = (reach.lower.as_slice(), reach.upper.as_slice()) else {
-        return held + OVERHEAD;
-    };
-    let (others, columns) = (down - up, after - before);
+) -> Result<i64, Error> {
+    let ([front, up, before], [back, down, after]) =
+        (of_three(&reach.lower, 0)?, of_three(&reach.upper, 0)?);
+    let held = planes.saturating_mul(rows).saturating_mul(width).saturating_mul(held);
+    // Rows of other parts are there one after the other, but for those that a row reads.
+    let (others, columns) = (down - up + back - front, after - before);
     // New rows take the registers of old ones, but for those that are still read.
-    let beside = (1 - up).clamp(1, rows) * width * new;
-    held + held / 4 + widest * (others * width + columns * (others + 1)) + beside + OVERHEAD
+    let read = if planes > 1 { (1 - front) * rows } else { 1 - up };
+    let beside = read.clamp(1, planes * rows) * width * new;
+    Ok(held + held / 4 + widest * (others * width + columns * (others + 1)) + beside + OVERHEAD)
 }
 
 /// The tiles that are there when an operation runs, and are read by it or later.

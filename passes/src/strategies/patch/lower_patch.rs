@@ -1,14 +1,15 @@
-//! `lower-patch`: a block computes one tile of a grid of two dimensions, all of whose rows lie in
-//! the registers of its threads for all steps of the launch.
+//! `lower-patch`: a block computes one tile of a grid of two or three dimensions, all of which lies
+//! in the registers of its threads for all steps of the launch.
 //!
-//! A lane holds some rows of some neighbouring columns of each field, from the load to the store.
-//! The lanes of a row are lanes of one warp, which hand each other columns by shuffles. The parts
-//! of a block hold rows one above the other, and hand each other their outer ones through shared
-//! memory (`hand_over.rs`), with one barrier a step. Nothing waits for device memory between the
+//! A lane holds some rows of some neighbouring columns of each field, from the load to the store;
+//! in three dimensions of some planes. The lanes of a row are lanes of one warp, which hand each
+//! other columns by shuffles. The parts of a block hold rows one above the other, and planes one
+//! behind the other, and hand each other their outer rows through shared memory (`hand_over.rs`),
+//! with one barrier a step. Nothing waits for device memory between the
 //! steps, so a tile takes little longer than its arithmetic: this is for grids that are too small
 //! for long streams.
 //!
-//! Needs: tile kernels of strategy `patch` in two dimensions. Guarantees: a `gpu.func` for each.
+//! Needs: tile kernels of strategy `patch` in two or three dimensions. Guarantees: a `gpu.func` for each.
 //! Where the kernel has main pieces, tiles at no rim run code without checks. In other tiles, lanes
 //! whose rows lie at no rim check few columns (`rims.rs`). Every cell is computed by the operations
 //! of its point function in their order, so results are those of `lower-naive` bit for bit.
@@ -32,7 +33,7 @@
 //! boundary rule sends elsewhere selects among the cells that it may be, all of which are in
 //! registers. Where a field is periodic the tile goes on beyond the grid as the grid repeated.
 //!
-//! Declines: grids of one or three dimensions; tiles that are no multiple of a lane's columns, or
+//! Declines: grids of one dimension; tiles that are no multiple of a lane's columns, or
 //! wider with their halo than a warp; blocks of more threads or more shared memory than a device
 //! has; lanes that hold, or by boundary rules select among, too many cells (`layout.rs`).
 
@@ -104,7 +105,7 @@ fn lower<'c>(
     let shared = shared_memory::shared_bytes(&hand_over.types);
     let fewer_threads = "make the tile smaller or give a thread more cells";
     limits.admit(subject.device, kernel, &Demand { threads: &threads, shared, fewer_threads })?;
-    let margin = layout.margin(subject, kernel)?;
+    let margin = layout.margin(kernel)?;
     let spec = FrameSpec {
         shared: &hand_over.types,
         margin: &margin,
@@ -124,7 +125,7 @@ fn lower<'c>(
         place: &place,
     };
     let builder = &frame.builder;
-    let limits = Limits::of(&frame, kernel, |op, halo| Ok(layout.touched(kernel, op, halo)))?;
+    let limits = Limits::of(&frame, kernel, |op, halo| layout.touched(kernel, op, halo))?;
     // Without checks all cells of the block are computed, those beyond the halo too.
     let mut conditions = Vec::new();
     if let Some(limits) = limits.filter(|_| layout.all_total()) {

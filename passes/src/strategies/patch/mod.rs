@@ -1,5 +1,5 @@
-//! The strategy `patch`: in two dimensions, a block holds all rows of its tile in registers for all
-//! steps of a launch.
+//! The strategy `patch`: in two and three dimensions, a block holds all of its tile in registers for
+//! all steps of a launch.
 
 mod hand_over;
 mod layout;
@@ -33,7 +33,7 @@ impl Strategy for Patch {
     }
 
     fn ranks(&self) -> RangeInclusive<usize> {
-        2..=2
+        2..=3
     }
 
     fn lowering(&self) -> Box<dyn Pass> {

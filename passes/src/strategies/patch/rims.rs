@@ -1,11 +1,12 @@
-//! What tiles at a rim check. Whether a row or a column lies in a box is found once for a lane.
+//! What tiles at a rim check. Whether a coordinate lies in a box is found once for a lane.
 //!
-//! Most warps of a tile at a rim lie at no rim of rows. They run code that checks no rows, and
+//! Most warps of a tile at a rim lie at no rim of rows and planes. They run code that checks
+//! neither, and
 //! checks those columns of a lane alone that may lie at a rim: where the sizes are known, the grid
 //! begins with a lane and ends with a known column of one.
 
 use super::layout::Layout;
-use super::place::{Bounds, Cells, Inside, Place, bounds};
+use super::place::{Cells, Place, bounds};
 use crate::analysis::footprint;
 use crate::kernel::frame::Frame;
 use crate::kernel::lane_cells::Beyond;
@@ -20,18 +21,18 @@ use stencil_dialects::tiled::{Apply, Kernel, TileOp};
 
 /// The checks of all operations of a kernel.
 pub struct Rims<'c> {
-    /// For each load or store the cells in its grid, and the cells inside that are loaded.
-    pub grids: BTreeMap<usize, (Inside<'c>, Cells<'c>)>,
+    /// For each load or store whether coordinates lie in its grid, and those inside that are loaded.
+    pub grids: BTreeMap<usize, (Cells<'c>, Cells<'c>)>,
     /// For each apply its checks.
     pub applies: BTreeMap<usize, ApplyRims<'c>>,
 }
 
 /// The checks of an apply.
 pub struct ApplyRims<'c> {
-    /// For each piece the cells that it covers.
-    pub pieces: Vec<Inside<'c>>,
-    /// The cells that the apply has to compute, where it may compute no others.
-    pub computed: Option<Inside<'c>>,
+    /// For each piece whether it covers coordinates.
+    pub pieces: Vec<Cells<'c>>,
+    /// Whether the apply has to compute coordinates, where it may compute no others.
+    pub computed: Option<Cells<'c>>,
     /// The points that the lane's cells stand for, where the grid repeats.
     pub repeated: Option<Cells<'c>>,
     /// What makes most checks unneeded.
@@ -40,7 +41,7 @@ pub struct ApplyRims<'c> {
 
 /// When a lane needs few checks.
 pub struct Free<'c> {
-    /// Whether its rows lie at no rim of rows.
+    /// Whether its rows and planes lie at no rim of rows or planes.
     pub rows: Val<'c>,
     /// The columns of a lane that may lie at a rim of columns all the same.
     pub columns: BTreeSet<i64>,
@@ -62,20 +63,20 @@ impl<'c> Rims<'c> {
                     let grid = frame.scope.program.grid_of(field)?;
                     let bounds = bounds(frame, builder, (grid.lower, grid.upper))?;
                     let group = (beyond, vector(field)?);
-                    let kept = place.cells.kept_in(frame, builder, grid, group)?;
-                    grids.insert(operation, (place.cells.inside(builder, bounds)?, kept));
+                    let kept = place.cells.kept_in(builder, &bounds, group)?;
+                    grids.insert(operation, (place.cells.inside(builder, &bounds)?, kept));
                 }
                 TileOp::Apply(apply) => {
                     let mut repeated = None;
                     if let Some(grid) = beyond.repeated_grid(frame.scope.program, apply)? {
-                        repeated =
-                            Some(place.cells.kept_in(frame, builder, grid, (beyond, 1))?);
+                        let how = (beyond, 1);
+                        repeated = Some(place.cells.kept_in_grid(frame, builder, grid, how)?);
                     }
                     let cells = repeated.as_ref().unwrap_or(&place.cells);
                     let mut pieces = Vec::new();
                     for piece in &apply.pieces {
                         let bounds = bounds(frame, builder, (piece.lower, piece.upper))?;
-                        pieces.push(cells.inside(builder, bounds)?);
+                        pieces.push(cells.inside(builder, &bounds)?);
                     }
                     let all = apply.pieces.iter().all(|piece| is_total(layout, piece));
                     let computed = match all {
@@ -104,55 +105,35 @@ pub fn is_total(layout: &Layout, piece: &Piece) -> bool {
     layout.total.get(piece.function) == Some(&true)
 }
 
+/// An end of a box, and by how many cells it is moved per dimension.
+type Limit<'c> = (AffineMap<'c>, Vec<i64>);
+
 /// The cells of an apply at no rim: those of the main piece whose reads follow no boundary rule.
 struct Limits<'c> {
-    lowers: Vec<(AffineMap<'c>, [i64; 2])>,
-    uppers: Vec<(AffineMap<'c>, [i64; 2])>,
+    lowers: Vec<Limit<'c>>,
+    uppers: Vec<Limit<'c>>,
 }
 
 impl<'c> Limits<'c> {
     fn of(frame: &Frame<'c, '_>, apply: &Apply<'c>, main: &Piece<'c>) -> Result<Self, Error> {
         let program = frame.scope.program;
-        let mut limits =
-            Self { lowers: vec![(main.lower, [0; 2])], uppers: vec![(main.upper, [0; 2])] };
+        let none = vec![0; frame.origin.len()];
+        let mut limits = Self {
+            lowers: vec![(main.lower, none.clone())],
+            uppers: vec![(main.upper, none)],
+        };
         for read in footprint::of_pieces(program, &apply.pieces)? {
             let field = program.field(read.field)?;
             if field.boundary.is_none_or(|rule| rule == Boundary::Periodic) {
                 continue;
             }
             let grid = program.grid_of(read.field)?;
-            let (&[up, before], &[down, after]) =
-                (read.reach.lower.as_slice(), read.reach.upper.as_slice())
-            else {
-                return Err(Error::internal("a read of other than two offsets"));
-            };
+            let back = |cells: &[i64]| cells.iter().map(|cells| -cells).collect();
             // The cell inside that a rule finds is in reach too, so that reach holds the offset.
-            limits.lowers.push((grid.lower, [-up, -before]));
-            limits.uppers.push((grid.upper, [-down, -after]));
+            limits.lowers.push((grid.lower, back(&read.reach.lower)));
+            limits.uppers.push((grid.upper, back(&read.reach.upper)));
         }
         Ok(limits)
-    }
-
-    /// The bounds as values.
-    fn bounds(&self, frame: &Frame<'c, '_>, builder: &Builder<'c>) -> Result<Bounds<'c>, Error> {
-        let end = |all: &[(AffineMap<'c>, [i64; 2])], dimension: usize, pick| {
-            let mut end: Option<Val<'c>> = None;
-            for (map, moved) in all {
-                let bound = frame.scope.bounds(builder, *map)?.get(dimension).copied();
-                let bound = bound.ok_or_else(|| Error::internal("a bound beyond the rank"))?;
-                let moved = moved.get(dimension).copied().unwrap_or(0);
-                let bound = builder.add_constant(bound, moved)?;
-                end = Some(end.map_or(Ok(bound), |end| builder.binary(pick, end, bound))?);
-            }
-            end.ok_or_else(|| Error::internal("an apply without limits"))
-        };
-        let both = |dimension| {
-            Ok::<_, Error>([
-                end(&self.lowers, dimension, "arith.maxsi")?,
-                end(&self.uppers, dimension, "arith.minsi")?,
-            ])
-        };
-        Ok([both(0)?, both(1)?])
     }
 }
 
@@ -164,22 +145,36 @@ fn free<'c>(
     (apply, main): (&Apply<'c>, &Piece<'c>),
 ) -> Result<Free<'c>, Error> {
     let limits = Limits::of(frame, apply, main)?;
-    let [[first, last], _] = limits.bounds(frame, builder)?;
-    let (Some(top), Some(bottom)) = (place.cells.rows.first(), place.cells.rows.last()) else {
-        return Err(Error::internal("a lane of no rows"));
-    };
-    let after = builder.compare(Compare::Ge, *top, first)?;
-    let mut rows = builder.both(after, builder.compare(Compare::Le, *bottom, last)?)?;
+    let ends = place.cells.ends()?;
+    let outer = ends.len().saturating_sub(1);
+    let mut conditions = Vec::new();
+    let sides = [(&limits.lowers, Compare::Ge), (&limits.uppers, Compare::Le)];
+    for (map, moved, compare) in sides
+        .into_iter()
+        .flat_map(|(all, compare)| all.iter().map(move |(map, moved)| (map, moved, compare)))
+    {
+        let bounds = frame.scope.bounds(builder, *map)?.into_iter().zip(moved);
+        for ((bound, moved), [first, last]) in bounds.zip(&ends).take(outer) {
+            let cell = if compare == Compare::Ge { *first } else { *last };
+            let bound = builder.add_constant(bound, *moved)?;
+            conditions.push(builder.compare(compare, cell, bound)?);
+        }
+    }
+    let rows = builder.all(&conditions)?;
+    let mut rows = rows.ok_or_else(|| Error::internal("an apply without limits"))?;
     // Nobody reads what rows beyond the grid hold.
     let grids = apply.outputs.iter().map(|(field, _)| frame.scope.program.grid_of(field));
     let grids = grids.collect::<Result<Vec<_>, _>>()?;
     if let Some((grid, others)) = grids.split_first()
         && others.iter().all(|other| (other.lower, other.upper) == (grid.lower, grid.upper))
     {
-        let [[first, last], _] = bounds(frame, builder, (grid.lower, grid.upper))?;
-        let above = builder.compare(Compare::Lt, *bottom, first)?;
-        let below = builder.compare(Compare::Gt, *top, last)?;
-        rows = builder.binary("arith.ori", rows, builder.binary("arith.ori", above, below)?)?;
+        let bounds = bounds(frame, builder, (grid.lower, grid.upper))?;
+        for ([first, last], [lower, upper]) in ends.iter().zip(bounds).take(outer) {
+            let before = builder.compare(Compare::Lt, *last, lower)?;
+            let after = builder.compare(Compare::Gt, *first, upper)?;
+            let beyond = builder.binary("arith.ori", before, after)?;
+            rows = builder.binary("arith.ori", rows, beyond)?;
+        }
     }
     Ok(Free { rows, columns: columns(frame, layout, (apply, &limits))? })
 }
@@ -191,19 +186,19 @@ fn columns<'c>(
     layout: &Layout<'c>,
     (apply, limits): (&Apply<'c>, &Limits<'c>),
 ) -> Result<BTreeSet<i64>, Error> {
-    let of = |(map, by): &(AffineMap<'c>, [i64; 2])| {
-        let bound = Linear::of_map(*map)?.get(1).cloned()?;
-        let constant = bound.constant.checked_add(by[1])?;
+    let of = |(map, moved): &Limit<'c>| {
+        let bound = Linear::of_map(*map)?.last().cloned()?;
+        let constant = bound.constant.checked_add(*moved.last()?)?;
         Some(Linear { constant, ..bound })
     };
+    let of_map = |map: AffineMap<'c>| of(&(map, vec![0]));
     let width = layout.width;
     let all = || (0..width).collect::<BTreeSet<_>>();
     let mut found = BTreeSet::new();
-    let Some(start) = of(&(frame.scope.hull.lower, [0; 2])) else { return Ok(all()) };
+    let Some(start) = of_map(frame.scope.hull.lower) else { return Ok(all()) };
     for (field, _) in &apply.outputs {
         let grid = frame.scope.program.grid_of(field)?;
-        let (Some(first), Some(last)) = (of(&(grid.lower, [0; 2])), of(&(grid.upper, [0; 2])))
-        else {
+        let (Some(first), Some(last)) = (of_map(grid.lower), of_map(grid.upper)) else {
             return Ok(all());
         };
         // Columns before a lower limit and behind an upper one, counted from the grid's first.

@@ -5,7 +5,7 @@
 //! multiprocessor ([`Search::clocks`]); `choose-schedule` predicts the best of some pyramid heights
 //! by the model of all strategies.
 
-use super::layout::lane_registers;
+use super::layout::{MOST_BLOCKS, lane_registers, of_three};
 use crate::analysis::footprint;
 use crate::analysis::index_width::constant_extents;
 use crate::analysis::reductions;
@@ -24,11 +24,15 @@ use stencil_runtime::model;
 /// Columns of a lane that are tried.
 const WIDTHS: [i64; 3] = [2, 4, 8];
 
-/// The most rows of a lane that are tried.
+/// The most rows of a lane that are tried, and the most planes.
 const MOST_ROWS: i64 = 12;
+const MOST_PLANES: i64 = 4;
 
-/// Pyramid heights up to each of which the best is a candidate.
-const HEIGHTS: [i64; 5] = [4, 8, 12, 16, 24];
+/// Lanes of a row that are tried in three dimensions, where rows may be short.
+const LANES: [i64; 3] = [8, 16, 32];
+
+/// Pyramid heights up to each of which the best is a candidate, in two dimensions and in three.
+const HEIGHTS: [&[i64]; 2] = [&[4, 8, 12, 16, 24], &[1, 2, 3, 4, 6]];
 
 /// Threads of a block: with fewer, a multiprocessor waits at every barrier.
 const FEWEST_THREADS: i64 = 256;
@@ -37,8 +41,11 @@ const FEWEST_THREADS: i64 = 256;
 /// shuffles, and the last sums.
 const STEP: f64 = 150.0;
 
+/// Parts of planes of a block, at most: threads of a block along its slowest dimension.
+const MOST_DEPTH: i64 = 64;
+
 /// Points per dimension where the grid's are not known at compile time.
-const LARGE: i64 = 1 << 14;
+const LARGE: [i64; 2] = [1 << 14, 1 << 9];
 
 /// Instructions in whose time a multiprocessor computes a division, a root or a function.
 const LONG: f64 = 8.0;
@@ -48,7 +55,7 @@ const LONG: f64 = 8.0;
 pub struct Fit {
     /// Cells of a tile.
     pub tile: Vec<i64>,
-    /// Rows and columns of a lane.
+    /// Cells of a lane per dimension.
     pub per_thread: Vec<i64>,
     /// Steps per launch.
     pub steps: i64,
@@ -57,41 +64,53 @@ pub struct Fit {
 /// What a search knows of a program.
 struct Search<'d> {
     device: &'d Device,
-    /// Rows and columns of the grid.
-    extents: [i64; 2],
+    rank: usize,
+    /// Planes, rows and columns of the grid; one plane in two dimensions.
+    extents: [i64; 3],
     /// The cells that a step reads beside those that it computes.
     reach: Halo,
+    /// Whether reads go to other rows of other planes.
+    corners: bool,
     /// Registers of a cell of all fields that a lane holds.
     words: i64,
     /// Registers of a cell of the fields that an apply updates, the most.
     new_words: i64,
     /// Registers of the widest cell.
     widest: i64,
-    /// Issue slots of the scheduler that a cell takes in a step.
+    /// Issue slots of a scheduler that a cell takes in a step.
     instructions: f64,
     /// Whether a launch takes one step alone.
     single: bool,
 }
 
-/// A block of lanes with so many rows and columns each.
+/// A block: cells of a lane per dimension, parts of planes and rows, and lanes of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Block {
-    rows: i64,
-    width: i64,
-    parts: i64,
+    each: [i64; 3],
+    parts: [i64; 2],
+    lanes: i64,
+}
+
+impl Block {
+    fn threads(self) -> i64 {
+        self.parts.iter().product::<i64>() * self.lanes
+    }
 }
 
 impl<'d> Search<'d> {
     fn of<'c>(
         subject: &Subject<'c, 'd>,
         applies: &[&Apply<'c>],
-        extents: Option<[i64; 2]>,
+        (rank, extents): (usize, Option<Vec<i64>>),
     ) -> Result<Self, Error> {
         let program = subject.program;
+        let large = LARGE.get(rank.saturating_sub(2)).copied().unwrap_or(1);
         let mut search = Self {
             device: subject.device,
-            extents: extents.unwrap_or([LARGE; 2]),
-            reach: Halo::none(2),
+            rank,
+            extents: of_three(&extents.unwrap_or_else(|| vec![large; rank]), 1)?,
+            reach: Halo::none(rank),
+            corners: false,
             words: 0,
             new_words: 0,
             widest: 1,
@@ -100,11 +119,13 @@ impl<'d> Search<'d> {
         };
         let mut held = BTreeSet::new();
         for apply in applies {
-            let mut reach = Halo::none(2);
+            let mut reach = Halo::none(rank);
             for read in footprint::of_pieces(program, &apply.pieces)? {
                 held.insert(read.field);
-                if read.reach.lower.len() == 2 {
+                if read.reach.lower.len() == rank {
                     reach = reach.hull(&read.reach);
+                    let mut ends = read.reach.lower.iter().zip(&read.reach.upper).take(2);
+                    search.corners |= rank == 3 && ends.all(|ends| ends != (&0, &0));
                 }
             }
             held.extend(apply.updates.iter().copied());
@@ -127,111 +148,163 @@ impl<'d> Search<'d> {
         Halo { lower: scaled(&self.reach.lower), upper: scaled(&self.reach.upper) }
     }
 
-    /// Registers of a thread by the estimate of the lowering, where one apply makes a step.
-    fn registers(&self, block: Block) -> i64 {
-        let held = self.words * block.rows * block.width;
-        let cells = (held, self.widest, self.new_words);
-        lane_registers((block.rows, block.width), cells, &self.reach)
+    /// Whether a thread has the registers that the lowering estimates where one apply makes a step;
+    /// `blocks` share a multiprocessor.
+    fn has_registers(&self, block: Block, blocks: u32) -> Result<bool, Error> {
+        let cells = [self.words, self.widest, self.new_words];
+        let wanted = lane_registers(block.each, cells, &self.reach)?;
+        let threads = u32::try_from(block.threads()).unwrap_or(u32::MAX).saturating_mul(blocks);
+        let room = threads <= self.device.threads_per_multiprocessor;
+        Ok(room && wanted <= i64::from(model::most_registers(threads, self.device)))
     }
 
-    /// The best tile for lanes of some rows and columns, and its clocks a step.
-    fn tile(&self, rows: i64, width: i64, steps: i64, halo: &Halo) -> Option<(f64, Vec<i64>)> {
-        let ([north, west], [south, east]) = (halo.lower.as_slice(), halo.upper.as_slice()) else {
-            return None;
-        };
-        let (top, bottom) = (-north, *south);
-        let columns = (WARP * width - lanes::whole(-west, width) - east) / width * width;
-        if columns < width {
-            return None;
-        }
-        let [all_rows, all_columns] = self.extents;
+    /// The best tile for lanes of some cells, and its clocks a step.
+    fn tile(
+        &self,
+        each: [i64; 3],
+        steps: i64,
+        halo: &Halo,
+    ) -> Result<Option<(f64, Vec<i64>)>, Error> {
+        let ([front, north, west], [back, south, east]) =
+            (of_three(&halo.lower, 0)?, of_three(&halo.upper, 0)?);
+        let ([planes, rows, width], [all_planes, all_rows, all_columns]) = (each, self.extents);
         let own = |all: i64, margin: i64| (all - margin).max(1) as u64;
-        let across = own(all_columns, WARP * width - columns).div_ceil(columns as u64);
-        let most = i64::from(self.device.threads_per_block) / WARP;
+        let flat = self.rank == 2;
         let mut best: Option<(f64, Vec<i64>)> = None;
-        for parts in 1..=most {
-            let tile_rows = parts * rows - top - bottom;
-            if tile_rows < 1 || parts * WARP < FEWEST_THREADS && tile_rows < all_rows {
+        for lanes in LANES.into_iter().filter(|lanes| !flat || *lanes == WARP) {
+            let columns = (lanes * width - lanes::whole(-west, width) - east) / width * width;
+            if columns < width {
                 continue;
             }
-            let block = Block { rows, width, parts };
-            let threads = u32::try_from(parts * WARP).unwrap_or(u32::MAX);
-            if self.registers(block) > i64::from(model::most_registers(threads, self.device)) {
-                continue;
-            }
-            let down = own(all_rows, top + bottom).div_ceil(tile_rows as u64);
-            let clocks = self.clocks(block, steps, across.saturating_mul(down) as f64);
-            if best.as_ref().is_none_or(|(least, _)| clocks < *least) {
-                // Tiles of equal size, which leave the last one no smaller than the others.
-                let even = own(all_rows, top + bottom).div_ceil(down) as i64;
-                best = Some((clocks, vec![even.clamp(1, tile_rows), columns]));
-            }
-        }
-        best
-    }
-
-    /// Clocks a step of a launch of some blocks. Blocks that a multiprocessor holds at a time take
-    /// turns at its schedulers; while all wait at barriers, nothing is issued.
-    fn clocks(&self, block: Block, steps: i64, blocks: f64) -> f64 {
-        let device = self.device;
-        let threads = u32::try_from(block.parts * WARP).unwrap_or(u32::MAX);
-        let fitting = (1..=8_u32).rev().find(|blocks| {
-            let all = threads.saturating_mul(*blocks);
-            all <= device.threads_per_multiprocessor
-                && self.registers(block) <= model::most_registers(all, device).into()
-        });
-        let each = (blocks / f64::from(device.multiprocessors)).ceil();
-        let resident = f64::from(fitting.unwrap_or(1)).min(each);
-        let rounds = (each / resident).ceil();
-        let of = |cells: &[i64], place: usize| cells.get(place).copied().unwrap_or(0);
-        let columns = of(&self.reach.upper, 1) - of(&self.reach.lower, 1);
-        let rows = of(&self.reach.upper, 0) - of(&self.reach.lower, 0);
-        // Shuffles of each row, and rows that are put and taken.
-        let moved = (block.rows * columns + 2 * rows) * self.widest;
-        let lane = (block.rows * block.width) as f64 * self.instructions + moved as f64;
-        let warps = (block.parts as f64 * resident / f64::from(device.schedulers)).ceil();
-        let steps = steps.max(1) as f64;
-        let launch = device.launch_seconds * device.clock;
-        (launch + rounds * (device.block_clocks + steps * (STEP + warps * lane))) / steps
-    }
-
-    /// The best schedule with some steps per launch.
-    fn best(&self, steps: i64) -> Option<(f64, Fit)> {
-        let halo = self.halo(steps);
-        let mut best: Option<(f64, Fit)> = None;
-        for width in WIDTHS {
-            for rows in 1..=MOST_ROWS {
-                let Some((clocks, tile)) = self.tile(rows, width, steps, &halo) else { continue };
+            let across = own(all_columns, lanes * width - columns).div_ceil(columns as u64);
+            let most = i64::from(self.device.threads_per_block) / lanes;
+            for parts in pairs(most, (flat, WARP / lanes)) {
+                let [of_planes, of_rows] = parts;
+                let tile_planes = of_planes * planes + front - back;
+                let tile_rows = of_rows * rows + north - south;
+                let block = Block { each, parts, lanes };
+                let whole = tile_rows >= all_rows && tile_planes >= all_planes;
+                let few = block.threads() < FEWEST_THREADS && !whole;
+                if tile_planes < 1 || tile_rows < 1 || few || !self.has_registers(block, 1)? {
+                    continue;
+                }
+                let deep = own(all_planes, back - front).div_ceil(tile_planes as u64);
+                let down = own(all_rows, south - north).div_ceil(tile_rows as u64);
+                let blocks = across.saturating_mul(down).saturating_mul(deep) as f64;
+                let clocks = self.clocks(block, steps, blocks)?;
                 if best.as_ref().is_none_or(|(least, _)| clocks < *least) {
-                    best = Some((clocks, Fit { tile, per_thread: vec![rows, width], steps }));
+                    // Tiles of equal size: the last one is no smaller than the others.
+                    let even = |all: i64, halo: i64, count: u64, most: i64| {
+                        (own(all, halo).div_ceil(count) as i64).clamp(1, most)
+                    };
+                    let tile = [
+                        even(all_planes, back - front, deep, tile_planes),
+                        even(all_rows, south - north, down, tile_rows),
+                        columns,
+                    ];
+                    best = Some((clocks, self.of_rank(tile)));
                 }
             }
         }
-        best
+        Ok(best)
+    }
+
+    /// Numbers of the grid's dimensions.
+    fn of_rank(&self, numbers: [i64; 3]) -> Vec<i64> {
+        numbers.into_iter().skip(3_usize.saturating_sub(self.rank)).collect()
+    }
+
+    /// Clocks a step of a launch of some blocks. Blocks that a multiprocessor holds at a time take
+    /// turns at its schedulers and at shared memory; while all wait at barriers, nothing is issued.
+    fn clocks(&self, block: Block, steps: i64, blocks: f64) -> Result<f64, Error> {
+        let device = self.device;
+        let mut fitting = 1;
+        while fitting < MOST_BLOCKS && self.has_registers(block, fitting + 1)? {
+            fitting += 1;
+        }
+        let each = (blocks / f64::from(device.multiprocessors)).ceil();
+        let resident = f64::from(fitting).min(each);
+        let rounds = (each / resident).ceil();
+        let ([front, up, before], [back, down, after]) =
+            (of_three(&self.reach.lower, 0)?, of_three(&self.reach.upper, 0)?);
+        let [planes, rows, width] = block.each;
+        let (behind, below) = (back - front, down - up);
+        let corners = if self.corners { behind * below } else { 0 };
+        let taken = planes * below + rows * behind + corners;
+        let put = (planes * rows).min(taken);
+        // A lane's words that are shuffled, and those that pass through shared memory.
+        let shuffled = planes * rows * (after - before) * self.widest;
+        let shared = (taken + put) * width * self.widest;
+        let accesses = (taken + put) as f64;
+        let computed = (planes * rows * width) as f64 * self.instructions;
+        let lane = computed + shuffled as f64 + accesses;
+        let warps = (block.threads() / WARP) as f64 * resident;
+        let issued = (warps / f64::from(device.schedulers)).ceil() * lane;
+        let banks = f64::from(device.shared_bandwidth) / 4.0;
+        let moved = warps * shared as f64 * WARP as f64 / banks;
+        let busy = (issued.powi(3) + moved.powi(3)).cbrt();
+        let steps = steps.max(1) as f64;
+        let launch = device.launch_seconds * device.clock;
+        Ok((launch + rounds * (device.block_clocks + steps * (STEP + busy))) / steps)
+    }
+
+    /// The best schedule with some steps per launch.
+    fn best(&self, steps: i64) -> Result<Option<(f64, Fit)>, Error> {
+        let halo = self.halo(steps);
+        let mut best: Option<(f64, Fit)> = None;
+        let flat = self.rank == 2;
+        for width in WIDTHS {
+            let (most_planes, most_rows) =
+                if flat { (1, MOST_ROWS) } else { (MOST_PLANES, MOST_PLANES) };
+            let cells = (1..=most_planes).flat_map(|planes| {
+                (1..=most_rows).map(move |rows| [planes, rows, width])
+            });
+            for each in cells {
+                let Some((clocks, tile)) = self.tile(each, steps, &halo)? else { continue };
+                if best.as_ref().is_none_or(|(least, _)| clocks < *least) {
+                    best = Some((clocks, Fit { tile, per_thread: self.of_rank(each), steps }));
+                }
+            }
+        }
+        Ok(best)
     }
 
     /// The best schedules of the ranges of pyramid heights.
-    fn heights(&self) -> Vec<(f64, Fit)> {
+    fn heights(&self) -> Result<Vec<(f64, Fit)>, Error> {
         if self.single {
-            return self.best(1).into_iter().collect();
+            return Ok(self.best(1)?.into_iter().collect());
         }
         let (mut found, mut first) = (Vec::new(), 1);
-        for last in HEIGHTS {
-            let fits = (first..=last).filter_map(|steps| self.best(steps));
-            found.extend(fits.min_by(|(one, _), (other, _)| one.total_cmp(other)));
+        for last in HEIGHTS.get(self.rank.saturating_sub(2)).copied().unwrap_or_default() {
+            let mut best: Option<(f64, Fit)> = None;
+            for steps in first..=*last {
+                let fit = self.best(steps)?;
+                let least = best.as_ref().map_or(f64::INFINITY, |(least, _)| *least);
+                best = fit.filter(|(clocks, _)| *clocks < least).or(best);
+            }
+            found.extend(best);
             first = last + 1;
         }
-        found
+        Ok(found)
     }
+}
+
+/// Parts of planes and rows of which a block has at most some; rows come in multiples of `unit`.
+fn pairs(most: i64, (flat, unit): (bool, i64)) -> impl Iterator<Item = [i64; 2]> {
+    let most_planes = if flat { 1 } else { most.min(MOST_DEPTH) };
+    (1..=most_planes).flat_map(move |planes| {
+        (1..=most / planes / unit).map(move |rows| [planes, rows * unit])
+    })
 }
 
 /// The schedule of a group. Where no tile has room, the smallest, which the lowering declines.
 pub fn of_group<'c>(subject: &Subject<'c, '_>, group: &Group<'c, '_>) -> Result<Fit, Error> {
-    let extents = extents(constant_extents(group.hull.lower, group.hull.upper));
-    let search = Search::of(subject, &group.applies, extents)?;
-    let fits = search.heights().into_iter();
+    let extents = constant_extents(group.hull.lower, group.hull.upper);
+    let search = Search::of(subject, &group.applies, (group.hull.rank(), extents))?;
+    let fits = search.heights()?.into_iter();
     let best = fits.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, fit)| fit);
-    Ok(best.unwrap_or(Fit { tile: vec![1, 2], per_thread: vec![1, 2], steps: 1 }))
+    let (tile, per_thread) = (search.of_rank([1, 1, 2]), search.of_rank([1, 1, 2]));
+    Ok(best.unwrap_or(Fit { tile, per_thread, steps: 1 }))
 }
 
 /// The tile of a kernel whose loads and applies reach over some halos.
@@ -241,33 +314,41 @@ pub fn tile<'c>(
     schedule: &Schedule,
     halos: &[&Halo],
 ) -> Result<Vec<i64>, Error> {
-    let extents = extents(constant_extents(group.hull.lower, group.hull.upper));
-    let search = Search::of(subject, &group.applies, extents)?;
-    let halo = halos.iter().fold(Halo::none(2), |all, halo| all.hull(halo));
-    let &[rows, width] = schedule.per_thread.as_slice() else { return Ok(schedule.tile.clone()) };
-    let found = search.tile(rows, width, schedule.steps, &halo);
-    Ok(found.map_or_else(|| vec![rows, width], |(_, tile)| tile))
+    let extents = constant_extents(group.hull.lower, group.hull.upper);
+    let rank = group.hull.rank();
+    let search = Search::of(subject, &group.applies, (rank, extents))?;
+    let halo = halos.iter().fold(Halo::none(rank), |all, halo| all.hull(halo));
+    if schedule.per_thread.len() != rank {
+        return Ok(schedule.tile.clone());
+    }
+    let found = search.tile(of_three(&schedule.per_thread, 1)?, schedule.steps, &halo)?;
+    Ok(found.map_or_else(|| schedule.per_thread.clone(), |(_, tile)| tile))
 }
 
 /// The best schedules of some ranges of pyramid heights.
 pub fn candidates(subject: &Subject, rank: usize) -> Result<Vec<Candidates>, Error> {
-    if rank != 2 {
+    if !(2..=3).contains(&rank) {
         return Ok(Vec::new());
     }
     let applies: Vec<_> = subject.program.applies.iter().collect();
-    let mut largest: Option<[i64; 2]> = None;
+    let mut largest: Option<Vec<i64>> = None;
     for field in applies.iter().flat_map(|apply| &apply.updates) {
         let grid = subject.program.grid_of(field)?;
-        let found = extents(constant_extents(grid.lower, grid.upper));
-        let points = |extents: [i64; 2]| extents.iter().copied().fold(1, i64::saturating_mul);
-        if found.map(points) > largest.map(points) {
+        let found = constant_extents(grid.lower, grid.upper).filter(|found| found.len() == rank);
+        let points = |extents: &Option<Vec<i64>>| {
+            let extents = extents.iter().flatten().copied();
+            extents.reduce(i64::saturating_mul).unwrap_or(0)
+        };
+        if points(&found) > points(&largest) {
             largest = found;
         }
     }
-    let Some(extents) = largest else { return Ok(Vec::new()) };
-    let search = Search::of(subject, &applies, Some(extents))?;
+    if largest.is_none() {
+        return Ok(Vec::new());
+    }
+    let search = Search::of(subject, &applies, (rank, largest))?;
     let mut by_shape: BTreeMap<Vec<i64>, Vec<Option<i64>>> = BTreeMap::new();
-    for (_, fit) in search.heights() {
+    for (_, fit) in search.heights()? {
         by_shape.entry(fit.per_thread).or_default().push(Some(fit.steps));
     }
     let candidates = |(per_thread, pyramid_heights)| Candidates {
@@ -276,14 +357,6 @@ pub fn candidates(subject: &Subject, rank: usize) -> Result<Vec<Candidates>, Err
         pyramid_heights,
     };
     Ok(by_shape.into_iter().map(candidates).collect())
-}
-
-/// Rows and columns, where they are known.
-fn extents(extents: Option<Vec<i64>>) -> Option<[i64; 2]> {
-    match extents.as_deref() {
-        Some(&[rows, columns]) => Some([rows, columns]),
-        _ => None,
-    }
 }
 
 /// 32-bit registers of a cell.

@@ -1,8 +1,8 @@
 //! The code of a tile: loads, applies on all cells of a lane, and stores.
 
 use super::hand_over::{HandOver, Rows, foreign_rows};
-use super::layout::Layout;
-use super::place::Place;
+use super::layout::{Layout, Position, of_three};
+use super::place::{Cells, Place};
 use super::rims::Rims;
 use crate::analysis::footprint;
 use crate::kernel::frame::Frame;
@@ -20,8 +20,8 @@ use stencil_dialects::tiled::{Apply, Kernel, TileOp};
 /// A lane's cells of tile values, row by row, by [`mlir::key`].
 pub type State<'c> = BTreeMap<usize, Vec<Val<'c>>>;
 
-/// The cells that an apply reads: by field, row and column, counted from the lane's first.
-pub type Window<'c> = BTreeMap<(&'c str, i64, i64), Val<'c>>;
+/// The cells that an apply reads, by field and position.
+pub type Window<'c> = BTreeMap<(&'c str, Position), Val<'c>>;
 
 /// The code of one tile.
 pub struct TileCode<'c, 'p> {
@@ -104,11 +104,10 @@ impl<'c> TileCode<'c, '_> {
         let at = checks.map_or(&self.place.cells, |(_, kept)| kept);
         let cells = |builder: &Builder<'c>| {
             let (mut loaded, each) = (Vec::new(), usize::try_from(vector).unwrap_or(1).max(1));
-            for row in &at.rows {
-                for column in at.columns.iter().step_by(each) {
-                    let cell = self.frame.scope.cell(builder, field, &[*row, *column])?;
-                    loaded.extend(lanes::load(builder, buffer, &cell, vector, vector)?);
-                }
+            // Rows are whole vectors.
+            for position in self.layout.positions().step_by(each) {
+                let cell = self.frame.scope.cell(builder, field, &at.of(position)?)?;
+                loaded.extend(lanes::load(builder, buffer, &cell, vector, vector)?);
             }
             Ok(loaded)
         };
@@ -118,8 +117,8 @@ impl<'c> TileCode<'c, '_> {
             None => None,
         };
         let Some(some) = some else { return cells(builder) };
-        let types =
-            vec![self.frame.scope.program.field(field)?.element; self.layout.cells()];
+        let element = self.frame.scope.program.field(field)?.element;
+        let types: Vec<_> = self.layout.positions().map(|_| element).collect();
         builder.choose(some, &types, cells, |builder| {
             types.iter().map(|ty| builder.zero(*ty)).collect()
         })
@@ -139,19 +138,18 @@ impl<'c> TileCode<'c, '_> {
         // Groups of cells lie all inside or all outside of the grid.
         let group = if checks.is_some() { vector } else { self.layout.width };
         let group = usize::try_from(group).unwrap_or(1).max(1);
-        for (row, cells) in cells.chunks(width).enumerate() {
-            let in_tile = self.place.in_tile.get(row).copied();
-            let in_row = checks.and_then(|(inside, _)| inside.rows.get(row)).copied();
-            for (number, cells) in cells.chunks(group).enumerate() {
-                let column = number * group;
-                let in_column =
-                    checks.and_then(|(inside, _)| inside.columns.get(column)).copied();
-                let conditions: Vec<_> =
-                    [in_tile, in_row, in_column].into_iter().flatten().collect();
+        let rows = self.layout.rows().zip(&self.place.in_tile);
+        for (([plane, row], in_tile), cells) in rows.zip(cells.chunks(width)) {
+            for (number, cells) in (0..).zip(cells.chunks(group)) {
+                let position = [plane, row, number * index(group)];
+                let mut conditions = vec![*in_tile];
+                if let Some((inside, _)) = checks {
+                    conditions.extend(inside.of(position)?);
+                }
                 let condition = builder.all(&conditions)?;
                 let condition = condition.ok_or_else(|| Error::internal("a row of no tile"))?;
                 builder.when(condition, |builder| {
-                    let point = self.place.cells.point((index(row), index(column)))?;
+                    let point = self.place.cells.of(position)?;
                     let at = self.frame.scope.cell(builder, field, &point)?;
                     lanes::store(builder, cells, buffer, &at, vector)
                 })?;
@@ -169,12 +167,14 @@ impl<'c> TileCode<'c, '_> {
 
     /// The tiles of which an apply takes rows of other parts.
     fn taken(&self, apply: &Apply<'c>, checked: bool) -> Result<Vec<(&'c str, Val<'c>)>, Error> {
-        let reads = self.reads(apply, checked)?;
-        let foreign = |field: &str| {
-            let mut reads = reads.iter().filter(|read| read.field == field);
-            reads.any(|read| !foreign_rows(read, self.layout).is_empty())
-        };
-        Ok(apply.inputs.iter().filter(|(field, _)| foreign(field)).copied().collect())
+        let mut foreign = BTreeSet::new();
+        for read in self.reads(apply, checked)? {
+            if !foreign_rows(&read, self.layout)?.is_empty() {
+                foreign.insert(read.field);
+            }
+        }
+        let taken = apply.inputs.iter().filter(|(field, _)| foreign.contains(field));
+        Ok(taken.copied().collect())
     }
 
     /// All cells that an apply reads. Those of other lanes come by shuffles, in which all lanes
@@ -186,39 +186,43 @@ impl<'c> TileCode<'c, '_> {
         state: &State<'c>,
         checked: bool,
     ) -> Result<Window<'c>, Error> {
-        let (rows, width) = (self.layout.rows, self.layout.width);
+        let width = self.layout.width;
         let mut window = Window::new();
         for (field, tile) in &apply.inputs {
-            for ((row, column), cell) in self.layout.positions().zip(held(state, *tile)?) {
-                window.insert((*field, row, column), *cell);
+            for (position, cell) in self.layout.positions().zip(held(state, *tile)?) {
+                window.insert((*field, position), *cell);
             }
         }
         let mut wanted = BTreeSet::new();
         for read in self.reads(apply, checked)? {
             let tile = apply.input(read.field);
             let tile = tile.ok_or_else(|| Error::internal("a tile of no field is read"))?;
-            for row in foreign_rows(&read, self.layout) {
-                if window.contains_key(&(read.field, row, 0)) {
+            for [plane, row] in foreign_rows(&read, self.layout)? {
+                if window.contains_key(&(read.field, [plane, row, 0])) {
                     continue;
                 }
-                for (column, cell) in (0..).zip(self.rows.take(builder, tile, row)?) {
-                    window.insert((read.field, row, column), cell);
+                let cells = self.rows.take(builder, tile, [plane, row])?;
+                for (column, cell) in (0..).zip(cells) {
+                    window.insert((read.field, [plane, row, column]), cell);
                 }
             }
             for offset in read.offsets() {
-                let [down, right] = offset.as_slice() else { continue };
-                let cells = (0..rows).flat_map(|row| (0..width).map(move |cell| (row, cell)));
-                wanted.extend(cells.map(|(row, cell)| (read.field, row + down, cell + right)));
+                let [back, down, right] = of_three(&offset, 0)?;
+                let moved =
+                    |[plane, row, cell]: Position| [plane + back, row + down, cell + right];
+                let cells = self.layout.positions().map(moved);
+                wanted.extend(cells.map(|position| (read.field, position)));
             }
         }
-        for (field, row, column) in wanted {
+        for (field, [plane, row, column]) in wanted {
             let distance = column.div_euclid(width);
             if distance == 0 {
                 continue;
             }
-            let own = window.get(&(field, row, column.rem_euclid(width))).copied();
+            let own = window.get(&(field, [plane, row, column.rem_euclid(width)])).copied();
             let own = own.ok_or_else(|| Error::internal("no lane holds a cell that is read"))?;
-            window.insert((field, row, column), lanes::shuffle(builder, own, distance)?);
+            let other = lanes::shuffle(builder, own, distance)?;
+            window.insert((field, [plane, row, column]), other);
         }
         Ok(window)
     }
@@ -234,7 +238,7 @@ fn held<'s, 'c>(state: &'s State<'c>, tile: Val<'c>) -> Result<&'s [Val<'c>], Er
 fn grid<'r, 'c>(
     rims: &'r Rims<'c>,
     operation: usize,
-) -> Result<&'r (super::place::Inside<'c>, super::place::Cells<'c>), Error> {
+) -> Result<&'r (Cells<'c>, Cells<'c>), Error> {
     rims.grids.get(&operation).ok_or_else(|| Error::internal("a field without checks"))
 }
 

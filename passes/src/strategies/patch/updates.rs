@@ -1,5 +1,6 @@
 //! New values: the point function of each cell of a lane, on the cells of a window.
 
+use super::layout::{Position, of_three};
 use super::rims::{ApplyRims, Rims, is_total};
 use super::tile_code::{TileCode, Window};
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
@@ -17,9 +18,9 @@ type Outputs<'c> = Vec<Vec<Val<'c>>>;
 struct Cell<'c, 's> {
     apply: &'s Apply<'c>,
     window: &'s Window<'c>,
-    /// Its row and column in the lane.
-    position: (i64, i64),
-    point: [Val<'c>; 2],
+    /// Its place in the lane.
+    position: Position,
+    point: Vec<Val<'c>>,
 }
 
 impl<'c> TileCode<'c, '_> {
@@ -33,7 +34,7 @@ impl<'c> TileCode<'c, '_> {
         let piece = apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
         let mut values = Vec::new();
         for position in self.layout.positions() {
-            let point = self.place.cells.point(position)?;
+            let point = self.place.cells.of(position)?;
             let cell = Cell { apply, window, position, point };
             values.extend(self.evaluate(builder, &cell, &piece, Rules::Unneeded)?);
         }
@@ -54,7 +55,7 @@ impl<'c> TileCode<'c, '_> {
             let mut values = Vec::new();
             for position in self.layout.positions() {
                 let cells = checks.repeated.as_ref().unwrap_or(&self.place.cells);
-                let cell = Cell { apply, window, position, point: cells.point(position)? };
+                let cell = Cell { apply, window, position, point: cells.of(position)? };
                 values.extend(self.checked(builder, &cell, checks, free)?);
             }
             Ok(values)
@@ -75,7 +76,7 @@ impl<'c> TileCode<'c, '_> {
         Ok(by_output(&values, apply))
     }
 
-    /// New values of a cell that a piece may cover; `free` where its row lies at no rim.
+    /// New values of a cell that a piece may cover; `free` where its row and plane lie at no rim.
     fn checked(
         &self,
         builder: &Builder<'c>,
@@ -83,7 +84,7 @@ impl<'c> TileCode<'c, '_> {
         checks: &ApplyRims<'c>,
         free: bool,
     ) -> Result<Vec<Val<'c>>, Error> {
-        let (row, column) = cell.position;
+        let [.., column] = cell.position;
         let at_rim = |free: &super::rims::Free<'c>| free.columns.contains(&column);
         if free
             && !checks.free.as_ref().is_some_and(at_rim)
@@ -96,20 +97,16 @@ impl<'c> TileCode<'c, '_> {
             (false, true) => Rules::Wrapped,
             (false, false) => Rules::All,
         };
-        let of = |inside: &[Val<'c>], place: i64| {
-            let inside = usize::try_from(place).ok().and_then(|place| inside.get(place)).copied();
-            inside.ok_or_else(|| Error::internal("a cell without checks"))
-        };
         let mut cases = Vec::new();
         for (piece, inside) in cell.apply.pieces.iter().zip(&checks.pieces) {
-            let mut conditions = vec![of(&inside.columns, column)?];
-            if !free || cell.apply.main.as_ref() != Some(piece) {
-                conditions.push(of(&inside.rows, row)?);
+            let mut conditions = inside.of(cell.position)?;
+            if free && cell.apply.main.as_ref() == Some(piece) {
+                // Its row lies in the piece.
+                conditions = conditions.pop().into_iter().collect();
             }
             let total = is_total(self.layout, piece);
             if let Some(computed) = checks.computed.as_ref().filter(|_| !total) {
-                conditions.push(of(&computed.rows, row)?);
-                conditions.push(of(&computed.columns, column)?);
+                conditions.extend(computed.of(cell.position)?);
             }
             let covered = builder.all(&conditions)?;
             let covered = covered.ok_or_else(|| Error::internal("a piece without checks"))?;
@@ -124,7 +121,7 @@ impl<'c> TileCode<'c, '_> {
     /// piece lies.
     fn old(&self, builder: &Builder<'c>, cell: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
         let old = |(field, _): &(&'c str, Val<'c>)| match cell.apply.kept(field) {
-            Some(_) => read(cell, field, &[0, 0]),
+            Some(_) => read(cell, field, &vec![0; self.layout.rank]),
             None => builder.zero(self.frame.scope.program.field(field)?.element),
         };
         cell.apply.outputs.iter().map(old).collect()
@@ -148,11 +145,8 @@ impl<'c> TileCode<'c, '_> {
 
 /// A cell of the window at an offset.
 fn read<'c>(cell: &Cell<'c, '_>, field: &str, offset: &[i64]) -> Result<Val<'c>, Error> {
-    let (row, column) = cell.position;
-    let value = match offset {
-        [down, right] => cell.window.get(&(field, row + down, column + right)).copied(),
-        _ => return Err(Error::internal("a read of other than two offsets")),
-    };
+    let ([plane, row, column], [back, down, right]) = (cell.position, of_three(offset, 0)?);
+    let value = cell.window.get(&(field, [plane + back, row + down, column + right])).copied();
     value.ok_or_else(|| Error::internal(format!("no cell of @{field} is there to read")))
 }
 
