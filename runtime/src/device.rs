@@ -57,6 +57,9 @@ pub struct Device {
     pub block_clocks: f64,
     /// Clocks that a barrier keeps a block waiting.
     pub barrier_clocks: f64,
+    /// Clocks beside the barrier for which a block waits where all of its threads exchange rows
+    /// through shared memory between two steps, and have nothing else to do.
+    pub exchange_clocks: f64,
     /// Clocks of an iteration that loads a cell of device memory and stores it in shared memory.
     pub fetch_clocks: f64,
     /// Clocks of an iteration that computes a cell from shared memory.

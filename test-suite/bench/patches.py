@@ -14,6 +14,7 @@ the fastest stream and patches of each row.
 import argparse
 import itertools
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -23,23 +24,38 @@ import tempfile
 import common
 from table import Builder, naive_of, sizes
 
-FMA = {"star2d1r": 5, "box2d1r": 9, "star2d2r": 9, "hotspot2d": 9, "fdtd2d": 8, "heat2d": 6}
-SIZES = [(512, 512), (1024, 1024), (2048, 2048), (4096, 4096)]
-# Rows and columns of a lane, and steps a launch.
-SHAPES = {
-    "f32": [(2, 4), (4, 4), (6, 4), (8, 4), (4, 2), (4, 8)],
-    "f64": [(2, 2), (4, 2), (8, 2), (2, 4), (4, 4)],
+# Floating-point operations of a point and step.
+FMA = {
+    "star2d1r": 5,
+    "box2d1r": 9,
+    "star2d2r": 9,
+    "hotspot2d": 9,
+    "fdtd2d": 8,
+    "star3d1r": 7,
+    "j3d27pt": 27,
 }
-HEIGHTS = [4, 8, 12, 16, 24]
+KINDS = ("f32", "f64")
+# By dimensions: sizes, cells of a lane in both types, and steps a launch.
+SIZES = {2: [(side, side) for side in (512, 1024, 2048, 4096)], 3: [(64,) * 3, (128,) * 3, (256,) * 3]}
+SHAPES = {
+    2: {
+        "f32": [(2, 4), (4, 4), (6, 4), (8, 4), (4, 2), (4, 8)],
+        "f64": [(2, 2), (4, 2), (8, 2), (2, 4), (4, 4)],
+    },
+    3: {
+        "f32": [(1, 2, 4), (2, 2, 4), (2, 4, 4), (3, 4, 4), (2, 2, 2)],
+        "f64": [(1, 2, 2), (2, 2, 2), (2, 4, 2), (1, 2, 4)],
+    },
+}
+HEIGHTS = {2: [4, 8, 12, 16, 24], 3: [2, 3, 4, 6]}
 # What a thread or a block has no room for, or loses too much of to the halo.
 DECLINED = re.compile(r"declined \[[a-z-]+\]")
 
 
 def useful(plan):
-    """Whether a tile has at least a quarter of what its block computes."""
+    """Whether a tile has the cells of at least four warps."""
     settings = json.loads(plan.read_text())["settings"]
-    rows, columns = settings["tile"]
-    return rows * columns >= 4 * 32 * settings["per_thread"][1] and rows >= 8
+    return math.prod(settings["tile"]) >= 4 * 32 * settings["per_thread"][-1]
 
 
 def compiled(builder, shape, label, options):
@@ -58,9 +74,10 @@ def compiled(builder, shape, label, options):
 def patches(builder, shape):
     """Plans of patches."""
     found, seen = [], set()
-    for cells, height in itertools.product(SHAPES[builder.program.kind], HEIGHTS):
-        label = f"patch.{cells[0]}x{cells[1]}.{height}"
-        options = ["--strategy", "patch", "--per-thread", f"{cells[0]},{cells[1]}"]
+    rank = builder.program.rank
+    for cells, height in itertools.product(SHAPES[rank][builder.program.kind], HEIGHTS[rank]):
+        label = f"patch.{common.size(cells)}.{height}"
+        options = ["--strategy", "patch", "--per-thread", ",".join(map(str, cells))]
         for name in compiled(builder, shape, label, [*options, "--pyramid-height", height]):
             text = (builder.folder / name).read_text()
             if useful(builder.folder / name) and text not in seen:
@@ -75,15 +92,15 @@ def build(args):
     common.take_along(args.folder, release, "table.py")
     manifest = {"commit": common.commit(), "naive": [], "rows": []}
     with tempfile.TemporaryDirectory() as scratch:
-        for name, kind in itertools.product(args.only or FMA, SHAPES):
+        for name, kind in itertools.product(args.only or FMA, KINDS):
             source = common.ROOT / f"test-suite/programs/{name}.stencil"
             stencilc = release / "stencilc"
             one = Builder(stencilc, args.folder, pathlib.Path(scratch), source, kind, FMA[name])
             manifest["naive"].append(naive_of(stencilc, args.folder, one.program, one.source))
-            for shape in SIZES:
+            for shape in SIZES[one.program.rank]:
                 plans = compiled(one, shape, "chosen", [])
-                plans += compiled(one, shape, "stream", ["--strategy", "stream"])
-                plans += compiled(one, shape, "patch", ["--strategy", "patch"])
+                for strategy in ("stream", "patch"):
+                    plans += compiled(one, shape, strategy, ["--strategy", strategy])
                 plans += patches(one, shape) if name in args.all else []
                 one.row(shape, "small", plans)
                 print(f"{one.stem} {common.size(shape)}: {len(plans)} plans", flush=True)
@@ -121,7 +138,7 @@ def main():
     one.add_argument("--all", nargs="*", default=["star2d1r"], help="programs with all patches")
     two = commands.add_parser("show")
     two.add_argument("out", type=pathlib.Path)
-    two.add_argument("--best", type=int, default=5, help="patches of a row")
+    two.add_argument("--best", type=int, default=5, help="patches of a row that are printed")
     args = parser.parse_args()
     {"build": build, "show": show}[args.command](args)
 

@@ -225,7 +225,8 @@ fn candidate<'c>(
         let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
         let grid = launch.grid.iter().map(|map| count(*map)).collect::<Result<Vec<_>, _>>()?;
         let (blocks, redundancy) = (grid.into_iter().product(), traffic.redundancy);
-        let work = Work { blocks, bands, own, halo, redundancy, ..work };
+        let exchanges = if strategy.exchanges_rows() { work.barriers } else { 0.0 };
+        let work = Work { blocks, bands, own, halo, redundancy, exchanges, ..work };
         kernels.extend(std::iter::repeat_n(work, *times));
     }
     let schedules = launches.iter().map(|launch| &launch.schedule);

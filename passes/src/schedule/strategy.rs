@@ -152,6 +152,12 @@ pub trait Strategy: Sync {
         false
     }
 
+    /// Whether all threads of a block wait at each barrier for rows of others, and have nothing else
+    /// to do.
+    fn exchanges_rows(&self) -> bool {
+        false
+    }
+
     /// Tiles that a block of some threads computes.
     fn tiles_per_block(&self, _threads: u32) -> f64 {
         1.0

@@ -72,6 +72,7 @@ pub const H200: Device = Device {
     schedulers: 4,
     block_clocks: 1800.0,
     barrier_clocks: 40.0,
+    exchange_clocks: 290.0,
     fetch_clocks: 450.0,
     round_clocks: 60.0,
     issue_clocks: 2.15,

@@ -37,9 +37,14 @@ const SHARPNESS: i32 = 3;
 /// [`SHARPNESS`] of device memory against all else, where a multiprocessor runs so many blocks of a
 /// kernel at a time. Between two barriers a block waits for memory or works, and only other blocks
 /// work while it waits. One or two blocks overlap less than three: fitted to streams and planes in
-/// three dimensions (decision 030).
+/// three dimensions (decision 030). A lone block that loads all before its first step and stores all
+/// behind its last one overlaps nothing (decision 042).
 fn overlap(work: &Work, resident: u32) -> i32 {
-    if work.barriers > 0.0 && resident < 3 { SHARPNESS - 1 } else { SHARPNESS }
+    match resident {
+        1 if work.exchanges > 0.0 => 1,
+        1 | 2 if work.barriers > 0.0 => SHARPNESS - 1,
+        _ => SHARPNESS,
+    }
 }
 
 /// The part of the halo that comes from device memory: neighbouring tiles run at about the same
@@ -81,6 +86,8 @@ pub struct Work {
     pub exchanged: f64,
     /// Barriers that a thread waits at.
     pub barriers: f64,
+    /// Barriers at which all threads of a block wait for rows of others, and have nothing else to do.
+    pub exchanges: f64,
     /// Iterations of loops that wait for device memory.
     pub fetches: f64,
     /// Iterations of other loops.
@@ -181,7 +188,7 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         let stretch =
             if kernels.len() == 1 { stretch(work, slots) } else { waves(work.blocks, slots) };
         // However few blocks there are, one of them lives as long.
-        let tail = (busy * stretch).max(lone_life(work, resident, device) / device.clock) - busy;
+        let tail = (busy * stretch).max(life / device.clock) - busy;
         let (launch, seconds) = (device.launch_seconds, busy + tail + device.launch_seconds);
         total.add(&Prediction { tail, launch, seconds, ..part }, 1.0 / f64::from(steps.max(1)));
     }
@@ -205,19 +212,11 @@ fn life(work: &Work, device: &Device) -> f64 {
     let own = own.max(work.longest);
     device.block_clocks
         + work.barriers * device.barrier_clocks
+        + work.exchanges * device.exchange_clocks
         + work.fetches * device.fetch_clocks
         + work.rounds * device.round_clocks
         // Long operations are instructions too.
         + (work.serial * device.serial_clocks).max(own * device.issue_clocks)
-}
-
-/// Clocks of a launch whose blocks all run at a time: the life of a block, in which a multiprocessor
-/// issues the instructions of all that it holds. While they wait at barriers it issues none.
-fn lone_life(work: &Work, resident: u32, device: &Device) -> f64 {
-    let each = (work.blocks / f64::from(device.multiprocessors)).ceil();
-    let issued = each.clamp(1.0, f64::from(resident)) * work.instructions;
-    let waits = device.block_clocks + work.barriers * device.barrier_clocks;
-    life(work, device).max(waits + issued / f64::from(device.schedulers))
 }
 
 /// The root of the sum of powers.
@@ -277,6 +276,7 @@ mod tests {
             shuffles: 1000.0,
             exchanged: 128_000.0,
             barriers: 10.0,
+            exchanges: 4.0,
             fetches: 2.0,
             rounds: 5.0,
             serial: 100.0,
@@ -294,7 +294,7 @@ mod tests {
         near(found.shared, 1000.0);
         // 32 blocks live at a time, and none shorter than its instructions take one after the
         // other.
-        let life = 1800.0 + 10.0 * 40.0 + 2.0 * 450.0 + 5.0 * 60.0 + 1000.0 * 2.15;
+        let life = 1800.0 + 10.0 * 40.0 + 4.0 * 290.0 + 2.0 * 450.0 + 5.0 * 60.0 + 1000.0 * 2.15;
         near(found.latency, life / 32.0);
         near(found.seconds - H200.launch_seconds, life);
     }
@@ -316,6 +316,8 @@ mod tests {
             [overlap(&barriers, blocks), overlap(&copy(), blocks)]
         });
         assert_eq!((lone, two, three), ([2, 3], [2, 3], [3, 3]));
+        let exchanges = Work { barriers: 10.0, exchanges: 10.0, ..copy() };
+        assert_eq!([1, 2, 3].map(|blocks| overlap(&exchanges, blocks)), [1, 2, 3]);
         assert!((norm(&[3.0, 4.0], 2) - 5.0).abs() < 1e-12);
     }
 

@@ -12,10 +12,10 @@
 // CHECK-COUNT-2: vector.load {{.*}} {alignment = 16 : i64} : memref<256x256xf32
 // CHECK-NOT: vector.load
 // CHECK-COUNT-2: vector.store {{.*}}#gpu.address_space<workgroup>>
+// CHECK-COUNT-4: gpu.shuffle
 // CHECK: gpu.barrier
 // CHECK-COUNT-2: vector.load {{.*}}#gpu.address_space<workgroup>>
 // CHECK-NOT: vector.load
-// CHECK-COUNT-4: gpu.shuffle
 // CHECK-NOT: arith.select
 // CHECK-COUNT-2: vector.store {{.*}}#gpu.address_space<workgroup>>
 // CHECK: gpu.barrier

@@ -5,8 +5,8 @@ use crate::common::{Case, check_case};
 use stencil_simulator::mutate::Mutation::*;
 use stencil_simulator::mutate::Space::{Global, Shared};
 
-fn patch(program: &str, tile: [i64; 2], per_thread: [i64; 2], height: i64) -> Case {
-    let case = Case::block(program, &tile, height).per_thread(&per_thread);
+fn patch(program: &str, tile: &[i64], per_thread: &[i64], height: i64) -> Case {
+    let case = Case::block(program, tile, height).per_thread(per_thread);
     Case { strategy: "patch".to_owned(), ..case }
 }
 
@@ -27,7 +27,24 @@ fn patches_equal_the_oracle() {
         ("torus2d", [9, 20], [3, 4], 2),
         ("life2d", [16, 64], [4, 4], 4),
     ] {
-        check_case(&patch(&source(program), tile, per_thread, height), 53, 7);
+        check_case(&patch(&source(program), &tile, &per_thread, height), 53, 7);
+    }
+}
+
+// In three dimensions: parts of planes and of rows, lanes that share a warp, footprints from star
+// to box and radius 2.
+#[test]
+fn patches_of_planes_equal_the_oracle() {
+    for (program, tile, per_thread, height) in [
+        ("star3d1r", [4, 6, 12], [1, 2, 4], 2),
+        ("star3d1r", [5, 4, 8], [2, 1, 2], 3),
+        ("star3d2r", [4, 4, 16], [1, 3, 4], 2),
+        ("j3d27pt", [6, 4, 12], [3, 2, 4], 2),
+        ("wave3d", [4, 4, 8], [2, 2, 1], 2),
+        ("torus3d", [4, 6, 16], [2, 2, 4], 2),
+        ("jacobi3d_f64", [3, 5, 8], [1, 2, 2], 1),
+    ] {
+        check_case(&patch(program, &tile, &per_thread, height), 19, 4);
     }
 }
 
@@ -47,7 +64,7 @@ fn errors_in_patches_are_found() {
     let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
     let mut table = Table::default();
     // Tiles at rims and inside; rows above and below come from other parts.
-    let case = patch("heat2d", [8, 32], [2, 4], 2);
+    let case = patch("heat2d", &[8, 32], &[2, 4], 2);
     let patches = Subject::of_case(&context, "patch", &case, (&[45, 131], 3), 1);
     let found = [
         DropBarrier(0),
@@ -104,7 +121,7 @@ fn errors_in_patches_with_a_margin_are_found() {
     let text = "grid G = [0..44, 0..95]\nfield A : f32 on G\n\
                 fn mean -> A [1..43, 1..94] = 0.25 * (A[-1,0] + A[1,0] + A[0,-1] + A[0,1])\n\
                 steps 4\n";
-    let case = patch(text, [12, 24], [2, 4], 2);
+    let case = patch(text, &[12, 24], &[2, 4], 2);
     let margin = Subject::of_case(&context, "margin", &case, (&[], 4), 1);
     let found = [
         DropBarrier(0),
@@ -126,5 +143,38 @@ fn errors_in_patches_with_a_margin_are_found() {
         ShortGrid,
     ];
     table.add(&margin, &found);
+    insta::assert_snapshot!(table.0);
+}
+
+#[test]
+fn errors_in_patches_of_planes_are_found() {
+    let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
+    let mut table = Table::default();
+    let case = patch("star3d1r", &[4, 4, 8], &[1, 2, 4], 2);
+    let planes = Subject::of_case(&context, "planes", &case, (&[13, 14, 27], 3), 1);
+    let found = [
+        DropBarrier(0),
+        DropBarrier(1),
+        DropBarrier(-1),
+        DivergentBarrier(0),
+        DropShuffle(0),
+        ShiftLane(-1),
+        ShiftLoad(Shared, 0),
+        ShiftLoad(Shared, -1),
+        ShiftStore(Shared, 0),
+        DropStore(Shared, 0),
+        DropStore(Shared, -1),
+        DropStore(Global, 0),
+        DropStore(Global, -1),
+        OpenGuard(0),
+        OpenGuard(-1),
+        CloseGuard(-1),
+        ShortFactor(0),
+        ShortFactor(2),
+        AliasShared,
+        ReadOutput,
+        ShortGrid,
+    ];
+    table.add(&planes, &found);
     insta::assert_snapshot!(table.0);
 }

@@ -7,15 +7,16 @@ use crate::kernel::pieces;
 use crate::schedule::code_size::MOST_FOUND;
 use crate::subject::Subject;
 use melior::ir::operation::OperationLike;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::{Piece, Program};
 use stencil_dialects::tiled::{self, Halo, Kernel, TileOp};
 use stencil_runtime::device::Device;
 use stencil_runtime::model;
 
 /// Registers for addresses, conditions and what a point function computes.
-const OVERHEAD: i64 = 24;
+const OVERHEAD: i64 = 16;
 
 /// Blocks that share a multiprocessor, at most.
 pub const MOST_BLOCKS: u32 = 8;
@@ -255,44 +256,52 @@ fn check_selects(subject: &Subject, kernel: &Kernel, cells: i64) -> Result<(), E
 /// Registers of a lane: the cells that live while an apply runs, and those of other lanes.
 fn registers(subject: &Subject, kernel: &Kernel, each: [i64; 3]) -> Result<i64, Error> {
     let program = subject.program;
-    let words = |field: &str| Ok::<_, Error>(lanes::words(program.field(field)?.element));
     let mut most = 0;
     for (place, op) in kernel.body.iter().enumerate() {
         let TileOp::Apply(apply) = op else { continue };
-        let (mut held, mut widest, mut new) = (0, 1, 0);
+        let mut held = 0;
         for tile in live(kernel, place) {
-            held += words(kernel.tile(tile)?.field)?;
+            held += lanes::words(program.field(kernel.tile(tile)?.field)?.element);
         }
-        let mut reach = Halo::none(kernel.schedule.tile.len());
-        for read in footprint::of_pieces(program, &apply.pieces)? {
-            reach = reach.hull(&read.reach);
-            widest = words(read.field)?.max(widest);
-        }
-        for (field, _) in &apply.outputs {
-            new += words(field)?;
-        }
-        most = most.max(lane_registers(each, [held, widest, new], &reach)?);
+        let others = words_of_others(program, &apply.pieces, each)?;
+        most = most.max(lane_registers(each, held, others));
     }
     Ok(most)
 }
 
-/// Registers of a lane of some cells per dimension that holds `held` words of a cell and reads cells
-/// of `widest` words each in reach for `new` words of a cell. Fitted to what ptxas of CUDA 13.0
-/// needs for stars and boxes of radius 1 and 2 without spilling.
-pub fn lane_registers(
+/// Registers of a lane of some cells per dimension that holds `held` words of each cell, and of
+/// other lanes' cells so many words. What ptxas of CUDA 13.0 needs without spilling is 16 fewer to
+/// 20 more, for stars and boxes of radius 1 and 2 in both types (decision 042).
+pub fn lane_registers(each: [i64; 3], held: i64, others: i64) -> i64 {
+    let own = each.into_iter().fold(held, i64::saturating_mul);
+    own.saturating_add(own / 4).saturating_add(others).saturating_add(OVERHEAD)
+}
+
+/// Words of other lanes' cells that an apply's pieces read: rows of other parts, which a lane has
+/// whole, and columns beside its own.
+pub fn words_of_others<'c>(
+    program: &Program<'c>,
+    pieces: &[Piece<'c>],
     [planes, rows, width]: [i64; 3],
-    [held, widest, new]: [i64; 3],
-    reach: &Halo,
 ) -> Result<i64, Error> {
-    let ([front, up, before], [back, down, after]) =
-        (of_three(&reach.lower, 0)?, of_three(&reach.upper, 0)?);
-    let held = planes.saturating_mul(rows).saturating_mul(width).saturating_mul(held);
-    // Rows of other parts are there one after the other, but for those that a row reads.
-    let (others, columns) = (down - up + back - front, after - before);
-    // New rows take the registers of old ones, but for those that are still read.
-    let read = if planes > 1 { (1 - front) * rows } else { 1 - up };
-    let beside = read.clamp(1, planes * rows) * width * new;
-    Ok(held + held / 4 + widest * (others * width + columns * (others + 1)) + beside + OVERHEAD)
+    let (mut foreign, mut columns) = (BTreeSet::new(), BTreeSet::new());
+    for read in footprint::of_pieces(program, pieces)? {
+        let words = lanes::words(program.field(read.field)?.element);
+        for offset in read.offsets() {
+            let [back, down, right] = of_three(&offset, 0)?;
+            for (plane, row) in (0..planes).flat_map(|plane| (0..rows).map(move |row| (plane, row)))
+            {
+                let (plane, row) = (plane + back, row + down);
+                if !(0..planes).contains(&plane) || !(0..rows).contains(&row) {
+                    foreign.insert((read.field, words, plane, row));
+                }
+                let beside = (right..right + width).filter(|column| !(0..width).contains(column));
+                columns.extend(beside.map(|column| (read.field, words, plane, row, column)));
+            }
+        }
+    }
+    let rows: i64 = foreign.iter().map(|(_, words, ..)| words * width).sum();
+    Ok(rows + columns.iter().map(|(_, words, ..)| words).sum::<i64>())
 }
 
 /// The tiles that are there when an operation runs, and are read by it or later.
@@ -312,4 +321,34 @@ fn live<'c>(kernel: &Kernel<'c>, place: usize) -> Vec<Val<'c>> {
     };
     made.retain(|tile| kernel.body.iter().skip(place).any(|op| uses(op, tile)));
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stencil_runtime::device::H200;
+
+    #[test]
+    fn cells_and_those_of_others_take_registers() {
+        // A star of radius 1 on 4 x 4 cells: two rows of four, and two columns of each own row.
+        assert_eq!(lane_registers([1, 4, 4], 1, 2 * 4 + 2 * 4), 16 + 4 + 16 + 16);
+        // Two fields of two words each.
+        assert_eq!(lane_registers([2, 2, 2], 4, 0), 32 + 8 + 16);
+    }
+
+    #[test]
+    fn as_many_blocks_as_have_registers_share_a_multiprocessor() {
+        // 256 threads have 255 registers, two blocks of them 128, three 80, four 64.
+        let found = [64, 65, 80, 81, 128, 129, 300].map(|estimate| limit(estimate, 256, &H200));
+        assert_eq!(found, [64, 80, 80, 128, 128, 255, 255]);
+        // A block of 1024 threads has 64, whatever it needs.
+        assert_eq!(limit(90, 1024, &H200), 64);
+    }
+
+    #[test]
+    fn a_plane_is_missing_in_two_dimensions() {
+        assert_eq!(of_three(&[3, 5], 1).ok(), Some([1, 3, 5]));
+        assert_eq!(of_three(&[2, 3, 5], 1).ok(), Some([2, 3, 5]));
+        assert!(of_three(&[3], 1).is_err());
+    }
 }

@@ -7,6 +7,7 @@ pub mod lower_patch;
 mod place;
 mod rims;
 mod schedule;
+mod search;
 mod tile_code;
 mod updates;
 
@@ -88,6 +89,10 @@ impl Strategy for Patch {
     }
 
     fn keeps_cells(&self) -> bool {
+        true
+    }
+
+    fn exchanges_rows(&self) -> bool {
         true
     }
 }

@@ -65,8 +65,9 @@ impl<'c> TileCode<'c, '_> {
                         buffers.flatten().collect::<Vec<_>>()
                     };
                     let taken = self.taken(apply, checked)?;
+                    let mut window = self.own_rows(builder, apply, &state, checked)?;
                     hazards.before(builder, &buffers(&taken), &[])?;
-                    let window = self.window(builder, apply, &state, checked)?;
+                    self.other_rows(builder, apply, &mut window, checked)?;
                     let outputs = match rims {
                         None => self.inner(builder, apply, &window)?,
                         Some(rims) => self.at_rim(builder, (operation, apply), &window, rims)?,
@@ -177,23 +178,33 @@ impl<'c> TileCode<'c, '_> {
         Ok(taken.copied().collect())
     }
 
-    /// All cells that an apply reads. Those of other lanes come by shuffles, in which all lanes
-    /// take part.
-    fn window(
+    /// The cells that an apply reads in a lane's own rows. Those of other lanes come by shuffles, in
+    /// which all lanes take part; they need not wait for the barrier.
+    fn own_rows(
         &self,
         builder: &Builder<'c>,
         apply: &Apply<'c>,
         state: &State<'c>,
         checked: bool,
     ) -> Result<Window<'c>, Error> {
-        let width = self.layout.width;
         let mut window = Window::new();
         for (field, tile) in &apply.inputs {
             for (position, cell) in self.layout.positions().zip(held(state, *tile)?) {
                 window.insert((*field, position), *cell);
             }
         }
-        let mut wanted = BTreeSet::new();
+        self.columns(builder, apply, &mut window, (checked, false))?;
+        Ok(window)
+    }
+
+    /// Adds those in rows of other parts.
+    fn other_rows(
+        &self,
+        builder: &Builder<'c>,
+        apply: &Apply<'c>,
+        window: &mut Window<'c>,
+        checked: bool,
+    ) -> Result<(), Error> {
         for read in self.reads(apply, checked)? {
             let tile = apply.input(read.field);
             let tile = tile.ok_or_else(|| Error::internal("a tile of no field is read"))?;
@@ -206,25 +217,39 @@ impl<'c> TileCode<'c, '_> {
                     window.insert((read.field, [plane, row, column]), cell);
                 }
             }
+        }
+        self.columns(builder, apply, window, (checked, true))
+    }
+
+    /// Adds the columns of other lanes, of a lane's own rows or of those of other parts.
+    fn columns(
+        &self,
+        builder: &Builder<'c>,
+        apply: &Apply<'c>,
+        window: &mut Window<'c>,
+        (checked, foreign): (bool, bool),
+    ) -> Result<(), Error> {
+        let width = self.layout.width;
+        let mut wanted = BTreeSet::new();
+        for read in self.reads(apply, checked)? {
             for offset in read.offsets() {
                 let [back, down, right] = of_three(&offset, 0)?;
-                let moved =
-                    |[plane, row, cell]: Position| [plane + back, row + down, cell + right];
-                let cells = self.layout.positions().map(moved);
-                wanted.extend(cells.map(|position| (read.field, position)));
+                for [plane, row, cell] in self.layout.positions() {
+                    let (plane, row, column) = (plane + back, row + down, cell + right);
+                    let beside = !(0..width).contains(&column);
+                    if beside && self.layout.is_foreign([plane, row]) == foreign {
+                        wanted.insert((read.field, [plane, row, column]));
+                    }
+                }
             }
         }
         for (field, [plane, row, column]) in wanted {
-            let distance = column.div_euclid(width);
-            if distance == 0 {
-                continue;
-            }
             let own = window.get(&(field, [plane, row, column.rem_euclid(width)])).copied();
             let own = own.ok_or_else(|| Error::internal("no lane holds a cell that is read"))?;
-            let other = lanes::shuffle(builder, own, distance)?;
+            let other = lanes::shuffle(builder, own, column.div_euclid(width))?;
             window.insert((field, [plane, row, column]), other);
         }
-        Ok(window)
+        Ok(())
     }
 }
 

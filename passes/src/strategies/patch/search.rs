@@ -1,0 +1,399 @@
+//! The search for tiles, cells per thread and pyramid heights of the strategy `patch`.
+//!
+//! More steps per launch mean fewer launches, but a larger halo; more rows of a lane mean fewer
+//! rows handed over, but fewer warps. The choice here is by the model of all strategies, from
+//! numbers that no lowering has counted ([`Search::seconds`]); `choose-schedule` lowers the best of
+//! some pyramid heights and predicts them anew.
+
+use super::layout::{MOST_BLOCKS, lane_registers, of_three, words_of_others};
+use crate::analysis::footprint;
+use crate::analysis::reductions;
+use crate::kernel::lanes::{self, WARP, WIDEST};
+use crate::subject::Subject;
+use std::collections::BTreeSet;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_dialects::stencil::{Apply, Program, Role};
+use stencil_dialects::tiled::Halo;
+use stencil_runtime::device::Device;
+use stencil_runtime::model::{self, Work};
+
+/// Instructions of all steps of a launch beyond which code leaves the instruction cache: with 3,000
+/// of them a step of `star2d1r` took a quarter longer on an H200 (decision 042).
+const MOST_INSTRUCTIONS: f64 = 2048.0;
+
+/// The most rows of a lane that are tried, and the most planes.
+const MOST_ROWS: i64 = 12;
+const MOST_PLANES: i64 = 4;
+
+/// Lanes of a row that are tried in three dimensions, where rows may be short.
+const LANES: [i64; 3] = [8, 16, 32];
+
+/// Pyramid heights up to each of which the best is a candidate, in two dimensions and in three.
+const HEIGHTS: [&[i64]; 2] = [&[4, 8, 12, 16, 24], &[1, 2, 3, 4, 6]];
+
+/// Threads of a block: with fewer, a multiprocessor waits at every barrier.
+const FEWEST_THREADS: i64 = 256;
+
+/// Parts of planes of a block, at most: threads of a block along its slowest dimension.
+const MOST_DEPTH: i64 = 64;
+
+/// Points per dimension where the grid's are not known at compile time.
+const LARGE: [i64; 2] = [1 << 14, 1 << 9];
+
+/// Instructions in whose time a multiprocessor computes a division, a root or a function.
+const LONG: f64 = 8.0;
+
+/// A schedule of the strategy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// Cells of a tile.
+    pub tile: Vec<i64>,
+    /// Cells of a lane per dimension.
+    pub per_thread: Vec<i64>,
+    /// Steps per launch.
+    pub steps: i64,
+}
+
+/// What a search knows of a program.
+pub struct Search<'d> {
+    device: &'d Device,
+    rank: usize,
+    /// Planes, rows and columns of the grid; one plane in two dimensions.
+    extents: [i64; 3],
+    /// The cells that a step reads beside those that it computes.
+    reach: Halo,
+    /// Whether reads go to other rows of other planes.
+    corners: bool,
+    /// Cells of a lane per dimension that are tried, with the registers that they take by the
+    /// estimate of the lowering, where one apply makes a step.
+    shapes: Vec<([i64; 3], i64)>,
+    /// Registers of the widest cell.
+    widest: i64,
+    /// Issue slots of a scheduler that a cell takes in a step.
+    instructions: f64,
+    /// Functions of a step.
+    barriers: f64,
+    /// Bytes of a cell that a launch loads and stores, and those that it loads.
+    moved: f64,
+    loaded: f64,
+    /// Whether a launch takes one step alone.
+    single: bool,
+}
+
+/// A block: cells of a lane per dimension, parts of planes and rows, and lanes of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Block {
+    each: [i64; 3],
+    parts: [i64; 2],
+    lanes: i64,
+    /// Registers of a thread.
+    registers: i64,
+}
+
+impl Block {
+    fn threads(self) -> i64 {
+        self.parts.iter().product::<i64>() * self.lanes
+    }
+}
+
+impl<'d> Search<'d> {
+    /// Looks at the applies of a step on a grid of so many dimensions and, where they are known,
+    /// points.
+    pub fn of<'c>(
+        subject: &Subject<'c, 'd>,
+        applies: &[&Apply<'c>],
+        (rank, extents): (usize, Option<Vec<i64>>),
+    ) -> Result<Self, Error> {
+        let program = subject.program;
+        let large = LARGE.get(rank.saturating_sub(2)).copied().unwrap_or(1);
+        let mut search = Self {
+            device: subject.device,
+            rank,
+            extents: of_three(&extents.unwrap_or_else(|| vec![large; rank]), 1)?,
+            reach: Halo::none(rank),
+            corners: false,
+            shapes: Vec::new(),
+            widest: 1,
+            instructions: 0.0,
+            barriers: applies.len() as f64,
+            moved: 0.0,
+            loaded: 0.0,
+            single: !reductions::of(program)?.each_step.is_empty(),
+        };
+        let mut held = BTreeSet::new();
+        for apply in applies {
+            let mut reach = Halo::none(rank);
+            for read in footprint::of_pieces(program, &apply.pieces)? {
+                held.insert(read.field);
+                if read.reach.lower.len() == rank {
+                    reach = reach.hull(&read.reach);
+                    let mut ends = read.reach.lower.iter().zip(&read.reach.upper).take(2);
+                    search.corners |= rank == 3 && ends.all(|ends| ends != (&0, &0));
+                }
+            }
+            held.extend(apply.updates.iter().copied());
+            search.reach = search.reach.reaching(&reach);
+            search.instructions += instructions(program, apply)?;
+        }
+        let mut words = 0;
+        for field in held {
+            let own = lanes::words(program.field(field)?.element);
+            words += own;
+            search.widest = search.widest.max(own);
+            if program.field(field)?.role != Role::Temp {
+                search.loaded += (4 * own) as f64;
+                let updated = applies.iter().any(|apply| apply.updates.contains(&field));
+                search.moved += (4 * own) as f64 * if updated { 2.0 } else { 1.0 };
+            }
+        }
+        for each in shapes(rank, search.widest) {
+            search.shapes.push((each, registers(program, applies, each, words)?));
+        }
+        Ok(search)
+    }
+
+    /// The halo of some steps.
+    fn halo(&self, steps: i64) -> Halo {
+        let scaled = |cells: &[i64]| cells.iter().map(|cells| cells * steps).collect();
+        Halo { lower: scaled(&self.reach.lower), upper: scaled(&self.reach.upper) }
+    }
+
+    /// Registers of lanes of some cells by the estimate; 0 where these are not tried.
+    pub fn registers(&self, each: [i64; 3]) -> i64 {
+        let known = self.shapes.iter().find(|(shape, _)| *shape == each);
+        known.map_or(0, |(_, registers)| *registers)
+    }
+
+    /// Whether threads have the registers of the estimate where `blocks` share a multiprocessor.
+    fn has_registers(&self, block: Block, blocks: u32) -> bool {
+        let threads = u32::try_from(block.threads()).unwrap_or(u32::MAX).saturating_mul(blocks);
+        let room = threads <= self.device.threads_per_multiprocessor;
+        room && block.registers <= i64::from(model::most_registers(threads, self.device))
+    }
+
+    /// The best tile for lanes of some cells, and its seconds a step.
+    pub fn tile(
+        &self,
+        (each, registers): ([i64; 3], i64),
+        steps: i64,
+        halo: &Halo,
+    ) -> Result<Option<(f64, Vec<i64>)>, Error> {
+        let ([front, north, west], [back, south, east]) =
+            (of_three(&halo.lower, 0)?, of_three(&halo.upper, 0)?);
+        let ([planes, rows, width], [all_planes, all_rows, all_columns]) = (each, self.extents);
+        let own = |all: i64, margin: i64| (all - margin).max(1) as u64;
+        let flat = self.rank == 2;
+        let mut best: Option<(f64, Vec<i64>)> = None;
+        for lanes in LANES.into_iter().filter(|lanes| !flat || *lanes == WARP) {
+            let columns = (lanes * width - lanes::whole(-west, width) - east) / width * width;
+            if columns < width {
+                continue;
+            }
+            let across = own(all_columns, lanes * width - columns).div_ceil(columns as u64);
+            let most = i64::from(self.device.threads_per_block) / lanes;
+            for parts in pairs(most, (flat, WARP / lanes)) {
+                let [of_planes, of_rows] = parts;
+                let tile_planes = of_planes * planes + front - back;
+                let tile_rows = of_rows * rows + north - south;
+                let block = Block { each, parts, lanes, registers };
+                let whole = tile_rows >= all_rows && tile_planes >= all_planes;
+                let few = block.threads() < FEWEST_THREADS && !whole;
+                if tile_planes < 1 || tile_rows < 1 || few || !self.has_registers(block, 1) {
+                    continue;
+                }
+                let deep = own(all_planes, back - front).div_ceil(tile_planes as u64);
+                let down = own(all_rows, south - north).div_ceil(tile_rows as u64);
+                let blocks = across.saturating_mul(down).saturating_mul(deep) as f64;
+                // Tiles of equal size: the last one is no smaller than the others.
+                let even = |all: i64, halo: i64, count: u64, most: i64| {
+                    (own(all, halo).div_ceil(count) as i64).clamp(1, most)
+                };
+                let tile = [
+                    even(all_planes, back - front, deep, tile_planes),
+                    even(all_rows, south - north, down, tile_rows),
+                    columns,
+                ];
+                let found = self.seconds(block, (&tile, halo), (steps, blocks))?;
+                let Some(seconds) = found else { continue };
+                if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
+                    best = Some((seconds, self.of_rank(tile)));
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// Numbers of the grid's dimensions.
+    pub fn of_rank(&self, numbers: [i64; 3]) -> Vec<i64> {
+        numbers.into_iter().skip(3_usize.saturating_sub(self.rank)).collect()
+    }
+
+    /// Seconds a step of a launch of some blocks, by the model of all strategies; none where a block
+    /// does not fit.
+    fn seconds(
+        &self,
+        block: Block,
+        (tile, halo): (&[i64; 3], &Halo),
+        (steps, blocks): (i64, f64),
+    ) -> Result<Option<f64>, Error> {
+        let ([front, up, before], [back, down, after]) =
+            (of_three(&self.reach.lower, 0)?, of_three(&self.reach.upper, 0)?);
+        let [planes, rows, width] = block.each;
+        let (behind, below) = (back - front, down - up);
+        let corners = if self.corners { behind * below } else { 0 };
+        let taken = planes * below + rows * behind + corners;
+        let put = (planes * rows).min(taken);
+        // A lane's words that are shuffled, and those that pass through shared memory.
+        let shuffled = (planes * rows * (after - before) * self.widest) as f64;
+        let exchanged = (4 * (taken + put) * width * self.widest) as f64;
+        let cells = (planes * rows * width) as f64;
+        let (steps, threads) = (steps.max(1), block.threads());
+        let (times, warps) = (steps as f64, threads as f64 / WARP as f64);
+        let lane = cells * self.instructions + shuffled + (taken + put) as f64;
+        let own = tile.iter().product::<i64>() as f64;
+        let with_halo: i64 = halo.extents(&self.of_rank(*tile)).iter().product();
+        let extra = (with_halo as f64 - own).max(0.0);
+        let barriers = times * self.barriers;
+        let most = |blocks: u32| {
+            let threads = u32::try_from(threads).unwrap_or(u32::MAX).saturating_mul(blocks);
+            model::most_registers(threads, self.device)
+        };
+        let room = (1..=MOST_BLOCKS).rev().find(|blocks| self.has_registers(block, *blocks));
+        let work = Work {
+            blocks,
+            threads: u32::try_from(threads).unwrap_or(u32::MAX),
+            registers: most(room.unwrap_or(1)),
+            own: own * self.moved,
+            halo: extra * self.loaded,
+            single: times * cells * self.instructions * threads as f64,
+            instructions: times * lane * warps,
+            shuffles: times * shuffled * warps,
+            exchanged: times * exchanged * threads as f64,
+            barriers,
+            exchanges: barriers,
+            ..Work::default()
+        };
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+        Ok(model::predict(&[work], steps, self.device).map(|found| found.seconds))
+    }
+
+    /// The best schedule with some steps per launch.
+    fn best(&self, steps: i64) -> Result<Option<(f64, Fit)>, Error> {
+        let halo = self.halo(steps);
+        let mut best: Option<(f64, Fit)> = None;
+        for (each, registers) in &self.shapes {
+            let cells = each.iter().product::<i64>() as f64;
+            let code = steps as f64 * cells * self.instructions;
+            if code > MOST_INSTRUCTIONS && steps > 1 {
+                continue;
+            }
+            let found = self.tile((*each, *registers), steps, &halo)?;
+            let Some((seconds, tile)) = found else { continue };
+            if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
+                best = Some((seconds, Fit { tile, per_thread: self.of_rank(*each), steps }));
+            }
+        }
+        Ok(best)
+    }
+
+    /// The best schedules of the ranges of pyramid heights.
+    pub fn heights(&self) -> Result<Vec<(f64, Fit)>, Error> {
+        if self.single {
+            return Ok(self.best(1)?.into_iter().collect());
+        }
+        let (mut found, mut first) = (Vec::new(), 1);
+        for last in HEIGHTS.get(self.rank.saturating_sub(2)).copied().unwrap_or_default() {
+            let mut best: Option<(f64, Fit)> = None;
+            for steps in first..=*last {
+                let fit = self.best(steps)?;
+                let least = best.as_ref().map_or(f64::INFINITY, |(least, _)| *least);
+                best = fit.filter(|(seconds, _)| *seconds < least).or(best);
+            }
+            found.extend(best);
+            first = last + 1;
+        }
+        Ok(found)
+    }
+}
+
+/// Cells of a lane per dimension that are tried, where the widest cell has so many words. A row of a
+/// lane is at most one access of that cell: two for a row make twice the requests.
+fn shapes(rank: usize, widest: i64) -> impl Iterator<Item = [i64; 3]> {
+    let most = if rank == 2 { [1, MOST_ROWS] } else { [MOST_PLANES; 2] };
+    let width = (WIDEST / (4 * widest)).max(1);
+    let widths = [(width + 1) / 2, width].into_iter();
+    widths.flat_map(move |width| {
+        let [planes, rows] = most;
+        (1..=planes).flat_map(move |plane| (1..=rows).map(move |row| [plane, row, width]))
+    })
+}
+
+/// Registers of a lane that holds so many words of a cell, by the apply that reads the most.
+fn registers<'c>(
+    program: &Program<'c>,
+    applies: &[&Apply<'c>],
+    each: [i64; 3],
+    words: i64,
+) -> Result<i64, Error> {
+    let mut most = 0;
+    for apply in applies {
+        most = most.max(words_of_others(program, &apply.pieces, each)?);
+    }
+    Ok(lane_registers(each, words, most))
+}
+
+/// Parts of planes and rows of which a block has at most some; rows come in multiples of `unit`.
+fn pairs(most: i64, (flat, unit): (bool, i64)) -> impl Iterator<Item = [i64; 2]> {
+    let most_planes = if flat { 1 } else { most.min(MOST_DEPTH) };
+    (1..=most_planes).flat_map(move |planes| {
+        (1..=most / planes / unit).map(move |rows| [planes, rows * unit])
+    })
+}
+
+/// Issue slots for a cell of an apply, of the piece that takes the most: products go into sums.
+fn instructions<'c>(program: &Program<'c>, apply: &Apply<'c>) -> Result<f64, Error> {
+    let mut most: f64 = 0.0;
+    for piece in &apply.pieces {
+        let (mut sums, mut products, mut others) = (0.0, 0.0, 0.0);
+        for op in mlir::walk(program.function(piece.function)?) {
+            let wide = mlir::results(op).first().and_then(|result| {
+                mlir::bit_width(melior::ir::ValueLike::r#type(result))
+            });
+            let slots = if wide == Some(64) { 2.0 } else { 1.0 };
+            match mlir::name(op) {
+                "arith.mulf" => products += slots,
+                "arith.addf" | "arith.subf" => sums += slots,
+                "arith.constant" => {}
+                "arith.divf" | "arith.remf" => others += LONG * slots,
+                name if name.starts_with("math.") => others += LONG * slots,
+                name if name.starts_with("arith.") => others += slots,
+                _ => {}
+            }
+        }
+        most = most.max(f64::max(sums, products) + others);
+    }
+    Ok(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_fill_a_block_and_warps() {
+        let all = |most, flat, unit| pairs(most, (flat, unit)).collect::<Vec<_>>();
+        assert_eq!(all(3, true, 1), [[1, 1], [1, 2], [1, 3]]);
+        // Two rows of 16 lanes share a warp.
+        assert_eq!(all(6, false, 2), [[1, 2], [1, 4], [1, 6], [2, 2], [3, 2]]);
+    }
+
+    #[test]
+    fn lanes_of_some_cells_are_tried() {
+        assert_eq!(shapes(2, 1).count(), 2 * 12);
+        assert_eq!(shapes(3, 1).count(), 2 * 4 * 4);
+        // Four cells of 32 bits and two of 64 are an access.
+        let widths = |words| shapes(2, words).map(|[.., width]| width).collect::<BTreeSet<_>>();
+        assert_eq!([1, 2, 4].map(widths), [[2, 4].into(), [1, 2].into(), [1].into()]);
+    }
+}
