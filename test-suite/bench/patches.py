@@ -4,8 +4,8 @@
     python3 FOLDER/table.py run FOLDER OUT.tsv [--seconds S] [--repeat R]
     python3 test-suite/bench/patches.py show OUT.tsv
 
-`build` needs the compiled project and no GPU. FOLDER then holds all that `table.py run` needs, which
-checks and measures every plan. A row is a program in one type at one size: the compiler's choice,
+`build` needs the compiled project and no GPU. FOLDER then holds all that `table.py run` needs,
+which checks and measures every plan. A row is a program in one type at one size: the compiler's choice,
 its best stream, and patches with rows and columns a lane and steps a launch; their tiles are fitted
 to the grid. Programs that `--all` does not name have the compiler's own patch alone. `show` prints
 the fastest stream and patches of each row.
@@ -36,7 +36,10 @@ FMA = {
 }
 KINDS = ("f32", "f64")
 # By dimensions: sizes, cells of a lane in both types, and steps a launch.
-SIZES = {2: [(side, side) for side in (512, 1024, 2048, 4096)], 3: [(64,) * 3, (128,) * 3, (256,) * 3]}
+SIZES = {
+    2: [(side, side) for side in (512, 1024, 2048, 4096)],
+    3: [(side, side, side) for side in (64, 128, 256)],
+}
 SHAPES = {
     2: {
         "f32": [(2, 4), (4, 4), (6, 4), (8, 4), (4, 2), (4, 8)],

@@ -37,8 +37,8 @@ const SHARPNESS: i32 = 3;
 /// [`SHARPNESS`] of device memory against all else, where a multiprocessor runs so many blocks of a
 /// kernel at a time. Between two barriers a block waits for memory or works, and only other blocks
 /// work while it waits. One or two blocks overlap less than three: fitted to streams and planes in
-/// three dimensions (decision 030). A lone block that loads all before its first step and stores all
-/// behind its last one overlaps nothing (decision 042).
+/// three dimensions (decision 030). A lone block that loads all before its first step, and stores
+/// all behind its last one, overlaps nothing (decision 042).
 fn overlap(work: &Work, resident: u32) -> i32 {
     match resident {
         1 if work.exchanges > 0.0 => 1,
@@ -86,7 +86,7 @@ pub struct Work {
     pub exchanged: f64,
     /// Barriers that a thread waits at.
     pub barriers: f64,
-    /// Barriers at which all threads of a block wait for rows of others, and have nothing else to do.
+    /// Barriers at which all threads of a block wait for rows of others, with nothing else to do.
     pub exchanges: f64,
     /// Iterations of loops that wait for device memory.
     pub fetches: f64,

@@ -23,9 +23,8 @@ pub fn transposed(case: &Case) -> Case {
         });
     }
     // Streams, planes and patches run along rows, whichever these are.
-    let turns = |schedule: &&mut Schedule| {
-        !matches!(schedule.strategy, "stream" | "plane" | "patch")
-    };
+    let turns =
+        |schedule: &&mut Schedule| !matches!(schedule.strategy, "stream" | "plane" | "patch");
     for schedule in case.schedules.iter_mut().filter(turns) {
         for list in [&mut schedule.tile, &mut schedule.per_thread].into_iter().flatten() {
             list.reverse();

@@ -1,9 +1,10 @@
 //! Rows that the parts of a block hand to each other through shared memory.
 //!
 //! A tile value whose neighbouring rows an apply reads has a buffer `parts x rows x vectors x
-//! cells`; in three dimensions rows of neighbouring planes count too. Each part puts those of its rows there that others read. Values whose lives do not
-//! overlap share a buffer, as in the strategy `block`. The two values of a chain of steps take
-//! turns in two buffers, so that one barrier a step is enough.
+//! cells`; in three dimensions rows of neighbouring planes count too. Each part puts those of its
+//! rows there that others read. Values whose lives do not overlap share a buffer, as in the strategy
+//! `block`. The two values of a chain of steps take turns in two buffers, so that one barrier a step
+//! is enough.
 
 use super::layout::{Layout, of_three};
 use crate::analysis::footprint;
@@ -87,10 +88,8 @@ impl<'c> HandOver<'c> {
         let mut values = BTreeMap::new();
         for (key, buffer) in keys.into_iter().zip(&assigned) {
             let Some((element, rows, _)) = found.remove(&key) else { continue };
-            values.insert(
-                key,
-                Shared { element, rows: rows.into_iter().collect(), buffer: *buffer },
-            );
+            values
+                .insert(key, Shared { element, rows: rows.into_iter().collect(), buffer: *buffer });
         }
         let mut types = Vec::new();
         for (number, slot) in slots.iter().enumerate() {
@@ -116,9 +115,8 @@ pub fn foreign_rows<'c>(
     let ([front, up, _], [back, down, _]) =
         (of_three(&read.reach.lower, 0)?, of_three(&read.reach.upper, 0)?);
     let [planes, rows] = layout.each;
-    let all = (front..planes + back).flat_map(|plane| {
-        (up..rows + down).map(move |row| [plane, row])
-    });
+    let all =
+        (front..planes + back).flat_map(|plane| (up..rows + down).map(move |row| [plane, row]));
     Ok(all.filter(|row| layout.is_foreign(*row)).collect())
 }
 
@@ -158,7 +156,12 @@ impl<'c, 'p> Rows<'c, 'p> {
     }
 
     /// Hands over those of a lane's new cells that others read.
-    pub fn put(&self, builder: &Builder<'c>, tile: Val<'c>, cells: &[Val<'c>]) -> Result<(), Error> {
+    pub fn put(
+        &self,
+        builder: &Builder<'c>,
+        tile: Val<'c>,
+        cells: &[Val<'c>],
+    ) -> Result<(), Error> {
         let Some(shared) = self.plan.values.get(&mlir::key(tile)) else { return Ok(()) };
         let vector = lanes::vector_length(shared.element, self.layout.width);
         let length = usize::try_from(vector).unwrap_or(1).max(1);

@@ -284,6 +284,10 @@ pub fn words_of_others<'c>(
     pieces: &[Piece<'c>],
     [planes, rows, width]: [i64; 3],
 ) -> Result<i64, Error> {
+    // No lane selects among so many cells: see `check_selects`.
+    if footprint::cells_by_rules(program, pieces)? > MOST_FOUND {
+        return Ok(MOST_FOUND);
+    }
     let (mut foreign, mut columns) = (BTreeSet::new(), BTreeSet::new());
     for read in footprint::of_pieces(program, pieces)? {
         let words = lanes::words(program.field(read.field)?.element);

@@ -9,8 +9,8 @@
 //! steps, so a tile takes little longer than its arithmetic: this is for grids that are too small
 //! for long streams.
 //!
-//! Needs: tile kernels of strategy `patch` in two or three dimensions. Guarantees: a `gpu.func` for each.
-//! Where the kernel has main pieces, tiles at no rim run code without checks. In other tiles, lanes
+//! Needs: tile kernels of strategy `patch` in two or three dimensions. Guarantees: a `gpu.func` for
+//! each. Where the kernel has main pieces, tiles at no rim run code without checks. In other tiles, lanes
 //! whose rows lie at no rim check few columns (`rims.rs`). Every cell is computed by the operations
 //! of its point function in their order, so results are those of `lower-naive` bit for bit.
 //!

@@ -1,5 +1,5 @@
-//! The strategy `patch`: in two and three dimensions, a block holds all of its tile in registers for
-//! all steps of a launch.
+//! The strategy `patch`: in two and three dimensions, a block holds all of its tile in registers
+//! for all steps of a launch.
 
 mod hand_over;
 mod layout;
@@ -51,12 +51,7 @@ impl Strategy for Patch {
         Ok(Shape { tile: fit.tile, per_thread: fit.per_thread })
     }
 
-    fn pyramid_height(
-        &self,
-        subject: &Subject,
-        group: &Group,
-        _: &Schedule,
-    ) -> Result<i64, Error> {
+    fn pyramid_height(&self, subject: &Subject, group: &Group, _: &Schedule) -> Result<i64, Error> {
         Ok(schedule::of_group(subject, group)?.steps)
     }
 

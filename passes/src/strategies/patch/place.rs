@@ -116,9 +116,7 @@ impl<'c> Place<'c> {
         let ends = Ends::all(frame, kernel)?;
         let dimensions = frame.origin.iter().zip(&frame.thread).zip(&kernel.schedule.tile);
         let (mut cells, mut held) = (Vec::new(), Vec::new());
-        for (((each, before), ((origin, thread), tile)), ends) in
-            shape.zip(dimensions).zip(&ends)
-        {
+        for (((each, before), ((origin, thread), tile)), ends) in shape.zip(dimensions).zip(&ends) {
             let beyond = builder.multiply_constant(*thread, each)?;
             let first = builder.add_constant(builder.add(*origin, beyond)?, -before)?;
             let all = (0..each).map(|cell| builder.add_constant(first, cell));

@@ -21,7 +21,7 @@ use stencil_dialects::tiled::{Apply, Kernel, TileOp};
 
 /// The checks of all operations of a kernel.
 pub struct Rims<'c> {
-    /// For each load or store whether coordinates lie in its grid, and those inside that are loaded.
+    /// For each load or store whether coordinates lie in its grid, and the loaded ones inside.
     pub grids: BTreeMap<usize, (Cells<'c>, Cells<'c>)>,
     /// For each apply its checks.
     pub applies: BTreeMap<usize, ApplyRims<'c>>,
@@ -118,10 +118,8 @@ impl<'c> Limits<'c> {
     fn of(frame: &Frame<'c, '_>, apply: &Apply<'c>, main: &Piece<'c>) -> Result<Self, Error> {
         let program = frame.scope.program;
         let none = vec![0; frame.origin.len()];
-        let mut limits = Self {
-            lowers: vec![(main.lower, none.clone())],
-            uppers: vec![(main.upper, none)],
-        };
+        let mut limits =
+            Self { lowers: vec![(main.lower, none.clone())], uppers: vec![(main.upper, none)] };
         for read in footprint::of_pieces(program, &apply.pieces)? {
             let field = program.field(read.field)?;
             if field.boundary.is_none_or(|rule| rule == Boundary::Periodic) {

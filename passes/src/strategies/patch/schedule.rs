@@ -44,7 +44,15 @@ pub fn candidates(subject: &Subject, rank: usize) -> Result<Vec<Candidates>, Err
     if !(2..=3).contains(&rank) {
         return Ok(Vec::new());
     }
-    let applies: Vec<_> = subject.program.applies.iter().collect();
+    // Functions of other dimensions are kernels by themselves.
+    let mut applies = Vec::new();
+    for apply in &subject.program.applies {
+        let grids = apply.updates.iter().map(|field| subject.program.grid_of(field));
+        let grids = grids.collect::<Result<Vec<_>, _>>()?;
+        if grids.iter().all(|grid| grid.rank() == rank) {
+            applies.push(apply);
+        }
+    }
     let mut largest: Option<Vec<i64>> = None;
     for field in applies.iter().flat_map(|apply| &apply.updates) {
         let grid = subject.program.grid_of(field)?;

@@ -229,8 +229,8 @@ impl<'d> Search<'d> {
         numbers.into_iter().skip(3_usize.saturating_sub(self.rank)).collect()
     }
 
-    /// Seconds a step of a launch of some blocks, by the model of all strategies; none where a block
-    /// does not fit.
+    /// Seconds a step of a launch of some blocks, by the model of all strategies; none where a
+    /// block does not fit.
     fn seconds(
         &self,
         block: Block,
@@ -317,8 +317,8 @@ impl<'d> Search<'d> {
     }
 }
 
-/// Cells of a lane per dimension that are tried, where the widest cell has so many words. A row of a
-/// lane is at most one access of that cell: two for a row make twice the requests.
+/// Cells of a lane per dimension that are tried, where the widest cell has so many words. A row of
+/// a lane is at most one access of that cell: two for a row make twice the requests.
 fn shapes(rank: usize, widest: i64) -> impl Iterator<Item = [i64; 3]> {
     let most = if rank == 2 { [1, MOST_ROWS] } else { [MOST_PLANES; 2] };
     let width = (WIDEST / (4 * widest)).max(1);
@@ -346,9 +346,8 @@ fn registers<'c>(
 /// Parts of planes and rows of which a block has at most some; rows come in multiples of `unit`.
 fn pairs(most: i64, (flat, unit): (bool, i64)) -> impl Iterator<Item = [i64; 2]> {
     let most_planes = if flat { 1 } else { most.min(MOST_DEPTH) };
-    (1..=most_planes).flat_map(move |planes| {
-        (1..=most / planes / unit).map(move |rows| [planes, rows * unit])
-    })
+    (1..=most_planes)
+        .flat_map(move |planes| (1..=most / planes / unit).map(move |rows| [planes, rows * unit]))
 }
 
 /// Issue slots for a cell of an apply, of the piece that takes the most: products go into sums.
@@ -357,9 +356,9 @@ fn instructions<'c>(program: &Program<'c>, apply: &Apply<'c>) -> Result<f64, Err
     for piece in &apply.pieces {
         let (mut sums, mut products, mut others) = (0.0, 0.0, 0.0);
         for op in mlir::walk(program.function(piece.function)?) {
-            let wide = mlir::results(op).first().and_then(|result| {
-                mlir::bit_width(melior::ir::ValueLike::r#type(result))
-            });
+            let wide = mlir::results(op)
+                .first()
+                .and_then(|result| mlir::bit_width(melior::ir::ValueLike::r#type(result)));
             let slots = if wide == Some(64) { 2.0 } else { 1.0 };
             match mlir::name(op) {
                 "arith.mulf" => products += slots,

@@ -161,8 +161,7 @@ impl<'c> TileCode<'c, '_> {
 
     /// What an apply reads: without checks, its main piece alone.
     fn reads(&self, apply: &Apply<'c>, checked: bool) -> Result<Vec<footprint::Read<'c>>, Error> {
-        let pieces: &[Piece<'c>] =
-            if checked { &apply.pieces } else { apply.main.as_slice() };
+        let pieces: &[Piece<'c>] = if checked { &apply.pieces } else { apply.main.as_slice() };
         footprint::of_pieces(self.frame.scope.program, pieces)
     }
 
@@ -178,8 +177,8 @@ impl<'c> TileCode<'c, '_> {
         Ok(taken.copied().collect())
     }
 
-    /// The cells that an apply reads in a lane's own rows. Those of other lanes come by shuffles, in
-    /// which all lanes take part; they need not wait for the barrier.
+    /// The cells that an apply reads in a lane's own rows. Those of other lanes come by shuffles,
+    /// in which all lanes take part; they need not wait for the barrier.
     fn own_rows(
         &self,
         builder: &Builder<'c>,
@@ -260,10 +259,7 @@ fn held<'s, 'c>(state: &'s State<'c>, tile: Val<'c>) -> Result<&'s [Val<'c>], Er
 }
 
 /// The checks of a load or a store.
-fn grid<'r, 'c>(
-    rims: &'r Rims<'c>,
-    operation: usize,
-) -> Result<&'r (Cells<'c>, Cells<'c>), Error> {
+fn grid<'r, 'c>(rims: &'r Rims<'c>, operation: usize) -> Result<&'r (Cells<'c>, Cells<'c>), Error> {
     rims.grids.get(&operation).ok_or_else(|| Error::internal("a field without checks"))
 }
 
