@@ -5,10 +5,10 @@
     python3 test-suite/bench/patches.py show OUT.tsv
 
 `build` needs the compiled project and no GPU. FOLDER then holds all that `table.py run` needs,
-which checks and measures every plan. A row is a program in one type at one size: the compiler's choice,
-its best stream, and patches with rows and columns a lane and steps a launch; their tiles are fitted
-to the grid. Programs that `--all` does not name have the compiler's own patch alone. `show` prints
-the fastest stream and patches of each row.
+which checks and measures every plan. A row is a program in one type at one size: the compiler's
+choice, its best stream, and patches with rows and columns a lane and steps a launch; their tiles
+are fitted to the grid. Programs that `--all` does not name have the compiler's own patch alone.
+`show` prints the fastest stream and patches of each row.
 """
 
 import argparse

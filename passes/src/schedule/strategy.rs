@@ -152,8 +152,8 @@ pub trait Strategy: Sync {
         false
     }
 
-    /// Whether all threads of a block wait at each barrier for rows of others, and have nothing else
-    /// to do.
+    /// Whether all threads of a block wait at each barrier for rows of others, with nothing else to
+    /// do.
     fn exchanges_rows(&self) -> bool {
         false
     }

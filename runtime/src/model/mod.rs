@@ -169,7 +169,7 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         let warp = f64::from(WARP);
         let slots = f64::from(device.multiprocessors) * f64::from(resident);
         let all = |each: f64| work.blocks * each;
-        let life = life(work, device);
+        let life = life(work, resident, device);
         let part = Prediction {
             memory: all(work.own + HALO_MISSES * work.halo) / device.copy_bandwidth,
             arithmetic: all(work.single + work.integers) / device.fma_f32
@@ -206,13 +206,19 @@ fn spilled(work: &Work, resident: u32, device: &Device) -> f64 {
     2.0 * held * work.barriers.max(work.rounds).max(1.0) * slower
 }
 
-/// Clocks that a block lives at least, however few others there are.
-fn life(work: &Work, device: &Device) -> f64 {
+/// Clocks that a block lives at least, however few others there are. Where a lone block exchanges
+/// rows between its steps, the schedulers issue its instructions after each exchange, and nothing
+/// meanwhile (decision 042).
+fn life(work: &Work, resident: u32, device: &Device) -> f64 {
     let own = work.instructions / f64::from(work.threads.div_ceil(WARP).max(1));
     let own = own.max(work.longest);
+    let waits = work.barriers * device.barrier_clocks + work.exchanges * device.exchange_clocks;
+    if work.exchanges > 0.0 && resident == 1 {
+        let issued = work.instructions / f64::from(device.schedulers);
+        return waits + issued.max(own * device.issue_clocks);
+    }
     device.block_clocks
-        + work.barriers * device.barrier_clocks
-        + work.exchanges * device.exchange_clocks
+        + waits
         + work.fetches * device.fetch_clocks
         + work.rounds * device.round_clocks
         // Long operations are instructions too.
@@ -319,6 +325,21 @@ mod tests {
         let exchanges = Work { barriers: 10.0, exchanges: 10.0, ..copy() };
         assert_eq!([1, 2, 3].map(|blocks| overlap(&exchanges, blocks)), [1, 2, 3]);
         assert!((norm(&[3.0, 4.0], 2) - 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_lone_block_issues_nothing_while_it_exchanges_rows() {
+        let work = Work {
+            threads: 1024,
+            registers: 64,
+            instructions: 3200.0,
+            barriers: 8.0,
+            exchanges: 8.0,
+            ..Work::default()
+        };
+        // Four schedulers issue 800 each, and a warp has 100, which take 215 clocks.
+        assert_eq!(life(&work, 1, &H200), 8.0 * (40.0 + 290.0) + 800.0);
+        assert_eq!(life(&work, 2, &H200), 1800.0 + 8.0 * (40.0 + 290.0) + 215.0);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //!
 //! A tile value whose neighbouring rows an apply reads has a buffer `parts x rows x vectors x
 //! cells`; in three dimensions rows of neighbouring planes count too. Each part puts those of its
-//! rows there that others read. Values whose lives do not overlap share a buffer, as in the strategy
-//! `block`. The two values of a chain of steps take turns in two buffers, so that one barrier a step
-//! is enough.
+//! rows there that others read. Values whose lives do not overlap share a buffer, as in the
+//! strategy `block`. The two values of a chain of steps take turns in two buffers, so that one
+//! barrier a step is enough.
 
 use super::layout::{Layout, of_three};
 use crate::analysis::footprint;

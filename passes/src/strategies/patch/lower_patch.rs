@@ -10,9 +10,10 @@
 //! for long streams.
 //!
 //! Needs: tile kernels of strategy `patch` in two or three dimensions. Guarantees: a `gpu.func` for
-//! each. Where the kernel has main pieces, tiles at no rim run code without checks. In other tiles, lanes
-//! whose rows lie at no rim check few columns (`rims.rs`). Every cell is computed by the operations
-//! of its point function in their order, so results are those of `lower-naive` bit for bit.
+//! each. Where the kernel has main pieces, tiles at no rim run code without checks. In other tiles,
+//! lanes whose rows lie at no rim check few columns (`rims.rs`). Every cell is computed by the
+//! operations of its point function in their order, so results are those of `lower-naive` bit for
+//! bit.
 //!
 //! ```text
 //! scf.if %interior { <code without checks> } else { <code with checks> }
