@@ -168,12 +168,12 @@ class Bench:
         return gpu.Plan(self.folder, name).run(arrays, sizes, scalars)
 
     def row(self, columns, name, operations, seconds, check):
-        """Adds a row with a rate in GFLOP/s."""
+        """Adds a row with a rate in GFLOP/s; `check` is nothing where no result was compared."""
         used = self.manifest["used"].get(name) or self.manifest.get("candidates", {}).get(name, {})
         rates = [operations / one * 1e-9 for one in seconds]
         self.rows.append({**columns, **used, "unit": "GFLOP/s", **gpu.spread(rates),
                           "ms": f"{sorted(seconds)[len(seconds) // 2] * 1e3:.5g}",
-                          "check": "right" if check else "wrong"})
+                          "check": {True: "right", False: "wrong", None: "none"}[check]})
 
     def versus(self, figure, name, case, call, right, inner):
         """Runs a version once, compares, measures and adds a row."""
