@@ -37,11 +37,10 @@ const SHARPNESS: i32 = 3;
 /// [`SHARPNESS`] of device memory against all else, where a multiprocessor runs so many blocks of a
 /// kernel at a time. Between two barriers a block waits for memory or works, and only other blocks
 /// work while it waits. One or two blocks overlap less than three: fitted to streams and planes in
-/// three dimensions (decision 030). A lone block that loads all before its first step, and stores
-/// all behind its last one, overlaps nothing (decision 042).
-fn overlap(work: &Work, resident: u32) -> i32 {
+/// three dimensions (decision 030). Blocks that go in step ([`in_step`]) overlap nothing.
+fn overlap(work: &Work, resident: u32, in_step: bool) -> i32 {
     match resident {
-        1 if work.exchanges > 0.0 => 1,
+        _ if in_step => 1,
         1 | 2 if work.barriers > 0.0 => SHARPNESS - 1,
         _ => SHARPNESS,
     }
@@ -167,11 +166,15 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         }
         let rate = |per_clock: u32| device.per_second(per_clock);
         let warp = f64::from(WARP);
-        let slots = f64::from(device.multiprocessors) * f64::from(resident);
+        let together = together(work, resident, device);
+        let in_step = in_step(work, resident, device);
+        let slots = f64::from(device.multiprocessors) * f64::from(together);
+        // Blocks in step load their halos at once, at about that rate whatever the cache holds.
+        let halo = if in_step { 1.0 } else { HALO_MISSES };
         let all = |each: f64| work.blocks * each;
-        let life = life(work, resident, device);
+        let life = life(work, in_step.then_some(together), device);
         let part = Prediction {
-            memory: all(work.own + HALO_MISSES * work.halo) / device.copy_bandwidth,
+            memory: all(work.own + halo * work.halo) / device.copy_bandwidth,
             arithmetic: all(work.single + work.integers) / device.fma_f32
                 + all(work.double) / device.fma_f64,
             issue: all(work.instructions) / rate(device.schedulers),
@@ -183,10 +186,13 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         };
         let on_chip = [part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
         let terms = [part.memory, norm(&on_chip, SHARPNESS)];
-        let busy = norm(&terms, overlap(work, resident));
+        let busy = norm(&terms, overlap(work, resident, in_step));
         // Launches of several kernels in turn wait for each other.
-        let stretch =
-            if kernels.len() == 1 { stretch(work, slots) } else { waves(work.blocks, slots) };
+        let stretch = match kernels.len() {
+            _ if work.exchanges > 0.0 => residency::even_waves(work.blocks, slots),
+            1 => stretch(work, slots),
+            _ => waves(work.blocks, slots),
+        };
         // However few blocks there are, one of them lives as long.
         let tail = (busy * stretch).max(life / device.clock) - busy;
         let (launch, seconds) = (device.launch_seconds, busy + tail + device.launch_seconds);
@@ -206,15 +212,28 @@ fn spilled(work: &Work, resident: u32, device: &Device) -> f64 {
     2.0 * held * work.barriers.max(work.rounds).max(1.0) * slower
 }
 
-/// Clocks that a block lives at least, however few others there are. Where a lone block exchanges
-/// rows between its steps, the schedulers issue its instructions after each exchange, and nothing
-/// meanwhile (decision 042).
-fn life(work: &Work, resident: u32, device: &Device) -> f64 {
+/// Blocks that a multiprocessor runs at a time. Where blocks exchange rows between steps, there may
+/// be fewer of them than it has room for.
+fn together(work: &Work, resident: u32, device: &Device) -> u32 {
+    let each = (work.blocks / f64::from(device.multiprocessors)).ceil().max(1.0);
+    if work.exchanges > 0.0 && each < f64::from(resident) { each as u32 } else { resident }
+}
+
+/// Whether the blocks of a multiprocessor that exchange rows between steps load, compute and store
+/// at the same times (decision 042): a lone one, and those that all begin with the launch.
+fn in_step(work: &Work, resident: u32, device: &Device) -> bool {
+    let room = f64::from(device.multiprocessors) * f64::from(resident);
+    work.exchanges > 0.0 && (resident == 1 || work.blocks <= room)
+}
+
+/// Clocks that a block lives at least, however few others there are. Where so many go in step, the
+/// schedulers issue the instructions of all after each exchange, and nothing meanwhile.
+fn life(work: &Work, in_step: Option<u32>, device: &Device) -> f64 {
     let own = work.instructions / f64::from(work.threads.div_ceil(WARP).max(1));
     let own = own.max(work.longest);
     let waits = work.barriers * device.barrier_clocks + work.exchanges * device.exchange_clocks;
-    if work.exchanges > 0.0 && resident == 1 {
-        let issued = work.instructions / f64::from(device.schedulers);
+    if let Some(blocks) = in_step {
+        let issued = f64::from(blocks) * work.instructions / f64::from(device.schedulers);
         return waits + issued.max(own * device.issue_clocks);
     }
     device.block_clocks
@@ -282,7 +301,6 @@ mod tests {
             shuffles: 1000.0,
             exchanged: 128_000.0,
             barriers: 10.0,
-            exchanges: 4.0,
             fetches: 2.0,
             rounds: 5.0,
             serial: 100.0,
@@ -300,7 +318,7 @@ mod tests {
         near(found.shared, 1000.0);
         // 32 blocks live at a time, and none shorter than its instructions take one after the
         // other.
-        let life = 1800.0 + 10.0 * 40.0 + 4.0 * 290.0 + 2.0 * 450.0 + 5.0 * 60.0 + 1000.0 * 2.15;
+        let life = 1800.0 + 10.0 * 40.0 + 2.0 * 450.0 + 5.0 * 60.0 + 1000.0 * 2.15;
         near(found.latency, life / 32.0);
         near(found.seconds - H200.launch_seconds, life);
     }
@@ -319,16 +337,15 @@ mod tests {
     fn few_blocks_overlap_less() {
         let [lone, two, three] = [1, 2, 3].map(|blocks| {
             let barriers = Work { barriers: 10.0, ..copy() };
-            [overlap(&barriers, blocks), overlap(&copy(), blocks)]
+            [overlap(&barriers, blocks, false), overlap(&copy(), blocks, false)]
         });
         assert_eq!((lone, two, three), ([2, 3], [2, 3], [3, 3]));
-        let exchanges = Work { barriers: 10.0, exchanges: 10.0, ..copy() };
-        assert_eq!([1, 2, 3].map(|blocks| overlap(&exchanges, blocks)), [1, 2, 3]);
+        assert_eq!([1, 2, 3].map(|blocks| overlap(&copy(), blocks, true)), [1, 1, 1]);
         assert!((norm(&[3.0, 4.0], 2) - 5.0).abs() < 1e-12);
     }
 
     #[test]
-    fn a_lone_block_issues_nothing_while_it_exchanges_rows() {
+    fn blocks_in_step_issue_nothing_while_they_exchange_rows() {
         let work = Work {
             threads: 1024,
             registers: 64,
@@ -338,8 +355,15 @@ mod tests {
             ..Work::default()
         };
         // Four schedulers issue 800 each, and a warp has 100, which take 215 clocks.
-        assert_eq!(life(&work, 1, &H200), 8.0 * (40.0 + 290.0) + 800.0);
-        assert_eq!(life(&work, 2, &H200), 1800.0 + 8.0 * (40.0 + 290.0) + 215.0);
+        assert_eq!(life(&work, Some(1), &H200), 8.0 * (40.0 + 290.0) + 800.0);
+        assert_eq!(life(&work, Some(2), &H200), 8.0 * (40.0 + 290.0) + 1600.0);
+        assert_eq!(life(&work, None, &H200), 1800.0 + 8.0 * (40.0 + 290.0) + 215.0);
+        // 132 blocks are one on each multiprocessor, and 264 are two.
+        let of = |blocks| Work { blocks, ..work.clone() };
+        let found = [132.0, 133.0, 264.0, 265.0]
+            .map(|blocks| (together(&of(blocks), 2, &H200), in_step(&of(blocks), 2, &H200)));
+        assert_eq!(found, [(1, true), (2, true), (2, true), (2, false)]);
+        assert!(in_step(&of(999.0), 1, &H200));
     }
 
     #[test]

@@ -91,9 +91,18 @@ pub fn residency(work: &Work, device: &Device) -> Option<Residency> {
 /// 0.96. A few blocks more find room beside others, because not all take the same time: a wave of
 /// 0.07 took only 0.14.
 pub fn waves(blocks: f64, slots: f64) -> f64 {
-    let waves = blocks / slots;
-    let rest = waves.fract();
-    let last = (0.55 + 0.5 * rest).min(1.0).min(2.0 * rest);
+    let rest = (blocks / slots).fract();
+    with_last(blocks / slots, (0.55 + 0.5 * rest).min(1.0).min(2.0 * rest))
+}
+
+/// The same of blocks that all take the same time, so that a few more find no room beside others.
+pub fn even_waves(blocks: f64, slots: f64) -> f64 {
+    let rest = (blocks / slots).fract();
+    with_last(blocks / slots, if rest > 0.0 { (0.55 + 0.5 * rest).min(1.0) } else { 0.0 })
+}
+
+/// The time of so many waves, whose last takes a part of a whole one's time.
+fn with_last(waves: f64, last: f64) -> f64 {
     if waves > 0.0 { (waves.floor() + last) / waves } else { 1.0 }
 }
 
@@ -176,6 +185,16 @@ mod tests {
         assert!((waves(4200.0, 2112.0) - 2.0 / (4200.0 / 2112.0)).abs() < 1e-12);
         assert!((waves(2112.0 + 211.2, 2112.0) - 1.2 / 1.1).abs() < 1e-12);
         assert_eq!(waves(0.0, 2112.0), 1.0);
+    }
+
+    #[test]
+    fn blocks_that_take_the_same_time_fill_whole_waves() {
+        // 11 blocks behind two on each of 132 multiprocessors: 0.57 of a wave more.
+        assert!((even_waves(275.0, 264.0) * 275.0 / 264.0 - 1.571).abs() < 0.001);
+        assert!((waves(275.0, 264.0) * 275.0 / 264.0 - 1.083).abs() < 0.001);
+        assert_eq!([132.0, 264.0].map(|blocks| even_waves(blocks, 132.0)), [1.0, 1.0]);
+        // A launch takes a whole wave's time at least, but for the part without a block.
+        assert!((even_waves(66.0, 132.0) - 0.8 / 0.5).abs() < 1e-12);
     }
 
     #[test]
