@@ -21,7 +21,7 @@ import nests_tables
 CLEAN = "gpu.module(canonicalize{top-down=false},cse)"
 PASSES = ["sink-time-loops", "tile-affine-nest{constants=on}", "lower-affine-nest", CLEAN, "hoist-guards", "bank-pad",
           "vectorize-copies", "gpu.module(cse,canonicalize{top-down=false},cse)",
-          "eliminate-barriers", "place-constants"]
+          "place-constants"]
 
 
 def without(name):
@@ -34,7 +34,9 @@ def without(name):
 
 OFF = {f"without {name}": without(name)
        for name in ("sink-time-loops", "hoist-guards", "bank-pad", "vectorize-copies",
-                    "eliminate-barriers", "place-constants")}
+                    "place-constants")}
+OFF["with eliminate-barriers"] = [
+    "--passes", f"builtin.module({','.join([*PASSES[:-1], 'eliminate-barriers', PASSES[-1]])})"]
 USUAL = {"default": [], "--no-nest-tiles": ["--no-nest-tiles"],
          "--unroll-by-registers": ["--unroll-by-registers"], **OFF}
 FAST = {name: [*options, "--fast-math"] for name, options in USUAL.items()}

@@ -254,7 +254,7 @@ pub fn default<'c>(
     if !streams {
         within_extents(&points(function.nest, launch), &mut threads, &mut per_thread);
     }
-    let several = per_thread.iter().any(|cells| *cells > 1);
+    let several = several && per_thread.iter().any(|cells| *cells > 1);
     let mut tile = NestTile {
         threads: slowest_first(&threads),
         copiers: if streams { 8 } else { 1 },
