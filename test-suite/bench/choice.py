@@ -40,8 +40,8 @@ def cells(extents, sizes):
     """Points of a grid whose dimensions are `a..b` in the language's arithmetic."""
     count = 1
     for extent in extents:
-        first, last = (eval(end.replace("/", "//"), {}, sizes) for end in extent.split(".."))
-        count *= max(0, last - first + 1)
+        ends = [eval(end.replace("/", "//"), {}, sizes) for end in extent.split("..")]
+        count *= max(0, ends[-1] - ends[0] + 1)
     return count
 
 
@@ -49,7 +49,8 @@ def large(text):
     """The sizes at which a program is large; none where it is not, or not for this comparison."""
     if re.search(r"'\[|\breduce\b|\buntil\b", text):
         return None
-    grids = {name: grid.split(", ") for name, grid in re.findall(r"^grid (\w+) = \[(.*)\]$", text, re.M)}
+    found = re.findall(r"^grid (\w+) = \[(.*)\]$", text, re.M)
+    grids = {name: grid.split(", ") for name, grid in found}
     own = SIZES.get(max(len(grid) for grid in grids.values()))
     if own is None:
         return None
@@ -122,7 +123,8 @@ def build(args):
     refused = [row["why"] for row in rows if "why" in row]
     made |= {"rows": good, "refused": refused}
     (args.folder / "plans.json").write_text(json.dumps(made, indent=1) + "\n")
-    print(f"{len(good)} programs, {sum(len(row['plans']) for row in good)} plans; {len(refused)} refused")
+    plans = sum(len(row["plans"]) for row in good)
+    print(f"{len(good)} programs, {plans} plans; {len(refused)} refused")
 
 
 def measured(folder, plans, options):
@@ -170,7 +172,8 @@ def run(args):
             common.write_record(args.out, facts, lines)
     facts["seconds"] = round(time.monotonic() - start)
     common.write_record(args.out, facts, lines)
-    print(f"{len(lines)} schedules of {len({line['case'] for line in lines})} programs in {facts['seconds']} s")
+    count = len({line["case"] for line in lines})
+    print(f"{len(lines)} schedules of {count} programs in {facts['seconds']} s")
 
 
 def show(args):
@@ -197,7 +200,8 @@ def show(args):
     print(f"{count} programs; naive can be doubled in {sum(gain >= 2 for _, _, gain, *_ in shares)}")
     print(f"within 15 % of the fastest: {sum(one >= 0.85 for one, *_ in shares)}")
     print(f"more than 5 % slower than naive: {sum(one < 0.95 for _, one, *_ in shares)}")
-    print(f"choice over naive, geometric mean: {statistics.geometric_mean([s[1] for s in shares]):.2f}")
+    mean = statistics.geometric_mean([one for _, one, *_ in shares])
+    print(f"choice over naive, geometric mean: {mean:.2f}")
 
 
 def main():
