@@ -100,8 +100,7 @@ pub fn parse_module<'c>(context: &'c Context, text: &str, name: &str) -> Result<
             Some(Module::from_raw(module))
         }
     });
-    let error = |diagnostics| first_error(diagnostics).map(text::explained);
-    module.ok_or_else(|| error(diagnostics).unwrap_or_else(|| text::unread(text, name)))
+    module.ok_or_else(|| text::refused(first_error(diagnostics), text, name))
 }
 
 fn c_string(text: &str) -> Result<CString, Error> {

@@ -9,8 +9,8 @@
 points along each open dimension in two dimensions and 512 in three; reductions and sweeps are left
 out, since their strategies are others. `build` compiles `naive`, the compiler's choice and the next
 candidates of each, and leaves out programs that are declined at this size or take longer than a
-minute. `run` needs Python and a GPU. Each program runs on random data, and results are not compared:
-the random tests do that. `show` prints how far the choice is behind.
+minute. `run` needs Python and a GPU. Each program runs on random data, and results are not
+compared: the random tests do that. `show` prints how far the choice is behind.
 """
 
 import argparse
@@ -197,7 +197,8 @@ def show(args):
                   f"{one['strategy']} {one['tile']} T {one['height']}, fastest "
                   f"{other['strategy']} {other['tile']} T {other['height']}")
     count = len(shares)
-    print(f"{count} programs; naive can be doubled in {sum(gain >= 2 for _, _, gain, *_ in shares)}")
+    doubled = sum(gain >= 2 for _, _, gain, *_ in shares)
+    print(f"{count} programs; naive can be doubled in {doubled}")
     print(f"within 15 % of the fastest: {sum(one >= 0.85 for one, *_ in shares)}")
     print(f"more than 5 % slower than naive: {sum(one < 0.95 for _, one, *_ in shares)}")
     mean = statistics.geometric_mean([one for _, one, *_ in shares])

@@ -7,7 +7,8 @@
 `build` needs the compiled project, ptxas, nvcc with CUDA's headers, and no GPU. `measure` needs
 Python, NumPy, CuPy, PyTorch and a GPU. A version without a pass is the list of the default without
 it; others are options of the compiler. Products stand beside cuBLAS by PyTorch, without TF32. Each
-version is compared with PyTorch's result, but adi, which is not. Calls follow each other without a pause.
+version is compared with PyTorch's result, but adi, which is not. Calls follow each other without a
+pause.
 """
 
 import json
@@ -19,7 +20,8 @@ import gpu
 import nests_tables
 
 CLEAN = "gpu.module(canonicalize{top-down=false},cse)"
-PASSES = ["sink-time-loops", "tile-affine-nest{constants=on}", "lower-affine-nest", CLEAN, "hoist-guards", "bank-pad",
+PASSES = ["sink-time-loops", "tile-affine-nest{constants=on}", "lower-affine-nest", CLEAN,
+          "hoist-guards", "bank-pad",
           "vectorize-copies", "gpu.module(cse,canonicalize{top-down=false},cse)",
           "place-constants"]
 

@@ -7,7 +7,7 @@ mod forms;
 use crate::error::{Error, Place};
 use aliases::Aliases;
 use applies::Applies;
-pub use forms::{explained, unread};
+pub use forms::refused;
 
 /// Levels of brackets, and of operators of an affine expression, in IR text. MLIR's parser recurses
 /// at each; with 2 MiB of stack it overflows between 600 and 1,000 regions.

@@ -1,5 +1,5 @@
-//! Fields that are numbers of structs or vecs: they lie beside each other in the cells. In arrays of
-//! structs they are alike, too, and fill the cells.
+//! Fields that are numbers of structs or vecs: they lie beside each other in the cells. In arrays
+//! of structs they are alike, too, and fill the cells.
 
 use super::at;
 use crate::error::Error;

@@ -194,11 +194,8 @@ impl Executable {
     ) -> Result<Outcome, Failure> {
         let paused = control.pauses.is_some() || request.first_step != 0;
         if self.nest && (request.steps.is_some() || paused) {
-            return Err(Failure::user(format!(
-                "{}: a function of affine loops has no steps to choose; leave out steps, snapshots \
-                 and checkpoints",
-                self.source.name
-            )));
+            let why = "a function of affine loops has no steps to choose; leave them out";
+            return Err(Failure::user(format!("{}: {why}", self.source.name)));
         }
         pauses::check(self.every, &request, &control)?;
         let shapes = inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec()));
@@ -291,7 +288,7 @@ impl Executable {
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let context = stages::context(&self.source)?;
-        let module = stages::kernels(&context, gpu, &self.source)?;
+        let module = traffic::kernels(&context, gpu, &self.source)?;
         let options = stencil_simulator::Options {
             settings: Settings { seed, ..Settings::default() },
             cancel: Some(Arc::clone(&control.cancel)),
@@ -373,12 +370,11 @@ impl Executable {
             temps,
         };
         let ran = execute::run(&self.plan, bound, inputs, target, &mut hooks);
-        let failure = |error: &execute::ExecuteError, cancelled| match stages::is_mlir(&self.source)
-        {
-            true => Failure::of_module(error, cancelled, self.nest),
-            false => Failure::of_run(error, cancelled),
-        };
-        let ran = ran.map_err(|error| failure(&error, control.is_cancelled()))?;
+        let cancelled = control.is_cancelled();
+        let ran = ran.map_err(|error| match stages::is_mlir(&self.source) {
+            true => Failure::of_module(&error, cancelled, self.nest),
+            false => Failure::of_run(&error, cancelled),
+        })?;
         let execute::Outcome { outputs, launched } = ran;
         let execute::Launched { count: launches, elapsed, steps, iterations, .. } = launched;
         let until = self.plan.nodes().into_iter().find_map(|node| match node {

@@ -12,7 +12,6 @@ use crate::{roofline, stages, waves};
 use serde::Serialize;
 use serde_json::json;
 use std::fmt::{self, Display, Formatter};
-use stencil_dialects::mlir;
 use stencil_frontend::source::Source;
 use stencil_passes::affine;
 use stencil_passes::schedule::predict::Candidate;
@@ -150,8 +149,7 @@ fn of_run(
 ) -> Result<OfRun, Failure> {
     let Some(bound) = traffic::large(plan) else { return Ok(OfRun::default()) };
     let context = stages::context(source)?;
-    let module = mlir::parse_module(&context, gpu, &source.name)
-        .map_err(|error| Failure::internal(format!("the gpu level, read again: {error}")))?;
+    let module = traffic::kernels(&context, gpu, source)?;
     let in_source = |error| Failure::in_source(&error, source);
     let traffic = traffic::of(&module, plan, &bound, Effort::Limited).map_err(in_source)?;
     let found = predicted_run::of(&module, plan, &bound, known, device);

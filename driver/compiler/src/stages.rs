@@ -68,21 +68,6 @@ pub fn context(source: &Source) -> Result<Context, Failure> {
     stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))
 }
 
-/// Reads kernels at the gpu level that were printed before.
-///
-/// # Errors
-/// Text beyond the limits of what is read, and faults of the compiler.
-pub fn kernels<'c>(context: &'c Context, text: &str, of: &Source) -> Result<Module<'c>, Failure> {
-    mlir::check_text(text, &of.name).map_err(|error| {
-        let limit = error.message.split(';').next().unwrap_or_default();
-        Failure::user(format!(
-            "the kernels at the gpu level can't be read: {limit}; leave out a pass"
-        ))
-    })?;
-    let module = mlir::parse_module(context, text, &of.name);
-    module.map_err(|error| Failure::internal(format!("the gpu level, read again: {error}")))
-}
-
 /// Parses and checks a program in the language.
 ///
 /// # Errors

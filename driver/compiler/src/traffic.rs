@@ -1,13 +1,16 @@
 //! Bytes between global memory and the threads of a run's kernels, by the model of
 //! `stencil_passes::analysis::global_traffic`.
 
+use crate::failure::Failure;
+use melior::Context;
 use melior::ir::Module;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::Op;
+use stencil_dialects::mlir::{self, Op};
 use stencil_dialects::tiled;
+use stencil_frontend::source::Source;
 use stencil_passes::affine;
 use stencil_passes::analysis::global_traffic::{self, Counted, Extents};
 use stencil_passes::analysis::iteration_space::{self, Space};
@@ -164,6 +167,25 @@ pub fn of(module: &Module, plan: &Plan, bound: &Bound, effort: Effort) -> Result
 const NEST: i64 = 1 << 10;
 /// Steps of a run at most, where the model alone counts.
 const MOST_STEPS: i64 = 1 << 10;
+
+/// Reads kernels at the gpu level that were printed before.
+///
+/// # Errors
+/// Text beyond the limits of what is read, and faults of the compiler.
+pub(crate) fn kernels<'c>(
+    context: &'c Context,
+    text: &str,
+    of: &Source,
+) -> Result<Module<'c>, Failure> {
+    mlir::check_text(text, &of.name).map_err(|error| {
+        let limit = error.message.split(';').next().unwrap_or_default();
+        Failure::user(format!(
+            "the kernels at the gpu level can't be read: {limit}; leave out a pass"
+        ))
+    })?;
+    let module = mlir::parse_module(context, text, &of.name);
+    module.map_err(|error| Failure::internal(format!("the gpu level, read again: {error}")))
+}
 
 /// A run whose open sizes are large; none where the program does not take such sizes. Extents of
 /// arrays that are sizes of their own grow until they have room for what the loops access.

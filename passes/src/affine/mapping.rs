@@ -173,9 +173,9 @@ impl<'n> Group<'n> {
                 .map(|set| (0..count).map(|place| set >> place & 1 == 1).collect())
                 .collect(),
             // All in time, or all but one.
-            true => (0..=count)
-                .map(|space| (0..count).map(|place| place != space).collect())
-                .collect(),
+            true => {
+                (0..=count).map(|space| (0..count).map(|place| place != space).collect()).collect()
+            }
         };
         let mut found = Vec::new();
         for set in sets {

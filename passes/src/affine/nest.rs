@@ -283,11 +283,13 @@ impl<'c> Reader<'c> {
                     self.form(op, Linear { constant, ..self.unit(usize::MAX) });
                 }
                 _ if name.starts_with("arith.") || name.starts_with("math.") => {}
-                _ => return Err(refuse(
-                    op,
-                    "a nest has affine loops, loads and stores alone, beside arith and math; for a \
-                     condition use arith.select or a bound of a loop",
-                )),
+                _ => {
+                    return Err(refuse(
+                        op,
+                        "a nest has affine loops, loads and stores alone, beside arith and math; \
+                         for a condition use arith.select or a bound of a loop",
+                    ));
+                }
             }
             for result in mlir::results(op) {
                 self.loads.insert(mlir::key(result), made.clone());

@@ -163,7 +163,8 @@ impl<'c> Kernel<'c> {
         Known::Access(Access { place, memref: mlir::key(*memref), writes, threads })
     }
 
-    /// Whether different indices of a memref are different elements: its rows lie behind each other.
+    /// Whether different indices of a memref are different elements: its rows lie one behind the
+    /// other.
     fn are_apart(&self, memref: Val<'c>) -> bool {
         let Ok(ty) = MemRefType::try_from(memref.r#type()) else { return false };
         let extents = lane_addresses::extents(memref);

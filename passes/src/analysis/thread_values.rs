@@ -391,8 +391,8 @@ fn product(left: &Number, right: &Number) -> Option<Number> {
 }
 
 /// Whether the type of a value holds the number that an operation makes, so that nothing wraps. Of
-/// a sum with a value that is not known, i32 is taken to, as an index is. Extended without its sign,
-/// a number is the same only where it is not negative.
+/// a sum with a value that is not known, i32 is taken to, as an index is. Extended without its
+/// sign, a number is the same only where it is not negative.
 fn holds(value: Val, name: &str, made: &Number) -> bool {
     const FEWEST_BITS: i64 = 32;
     let range = match mlir::bit_width(value.r#type()).map(i64::from) {

@@ -64,7 +64,5 @@ fn divides_by_constants(op: Op) -> bool {
         whole && total(of.lhs()) && total(right)
     }
     let map = mlir::attribute(op, "map").and_then(attribute::as_map);
-    map.is_some_and(|map| {
-        (0..map.result_count()).all(|place| map.result(place).is_ok_and(total))
-    })
+    map.is_some_and(|map| (0..map.result_count()).all(|place| map.result(place).is_ok_and(total)))
 }

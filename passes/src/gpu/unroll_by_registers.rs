@@ -133,8 +133,8 @@ impl<'d> Demand<'d> {
         let shared = shared.fold(tiled::dynamic_shared(kernel)?, i64::saturating_add);
         let number = |name| mlir::attribute(kernel, name).and_then(attribute::as_integer);
         let of_blocks = number("nvvm.minctasm").and_then(|blocks| u32::try_from(blocks).ok());
-        let of_blocks =
-            of_blocks.map(|blocks| model::most_registers(threads.saturating_mul(blocks.max(1)), device));
+        let of_blocks = of_blocks
+            .map(|blocks| model::most_registers(threads.saturating_mul(blocks.max(1)), device));
         let most = of_blocks.unwrap_or_else(|| model::most_registers(threads, device));
         let stated = number("nvvm.maxnreg").filter(|registers| *registers > 0);
         let stated = stated.unwrap_or(i64::MAX).min(most.into());

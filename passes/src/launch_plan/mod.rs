@@ -14,7 +14,7 @@ use stencil_dialects::affine::{self, Linear};
 use stencil_dialects::error::Error;
 use stencil_dialects::limits::GRID_END;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{self, Check, Field, Program, Role, Scalar};
+use stencil_dialects::stencil::{Check, Field, Program, Role, Scalar};
 use stencil_dialects::tiled::{self, Binding, Constant, Launch, Region};
 use stencil_runtime::array::Element;
 use stencil_runtime::expr::{Expr, Sizes};
@@ -44,15 +44,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
              can be made",
         ));
     }
-    for field in &program.fields {
-        if stencil::combined(field)?.is_some() {
-            return Err(Error::new(
-                mlir::place(field.op.location()),
-                "the points of this reduction are stored, and nothing combines them; run \
-                 combine-stores behind the lowerings",
-            ));
-        }
-    }
+    reductions::are_combined(&program)?;
     let repeats = tiled::repeats(module)?;
     if repeats.is_empty() {
         return Err(Error::user("the module has no launch schedule; add a tiled.repeat"));

@@ -167,6 +167,9 @@ of_one! {
     atanhf: f32 = libm::atanhf;
 }
 
+/// The name that code calls a function by, and where it is.
+type Named = (&'static CStr, fn() -> *const ());
+
 /// A function under the name that code calls it by.
 macro_rules! named {
     ($name:literal, $function:ident) => {
@@ -176,7 +179,7 @@ macro_rules! named {
 
 /// The functions that this crate has for code, which the C library has not, or others than the
 /// simulator's.
-const OWN: [(&CStr, fn() -> *const ()); 15] = [
+const OWN: [Named; 15] = [
     named!(c"erf", erf),
     named!(c"erff", erff),
     named!(c"erfc", erfc),

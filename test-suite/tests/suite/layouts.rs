@@ -17,8 +17,10 @@ fn run(program: &str, sizes: &[&str], layout: &str) -> (Vec<u8>, Vec<Value>) {
     scratch.copy(&format!("programs/{program}.stencil"));
     let file = format!("{program}.stencil");
     let run = ["run", &file, "--target", "sim", "--steps", "3", "--in", "F=random:1", "--check"];
+    let one = ["--strategy", "naive"];
     let written = ["--out", "F=f.npy", "--report-json", "counters.json", "--layout", layout];
-    let outcome = scratch.run("stencilc", &[&run, sizes, written.as_slice()].concat());
+    let outcome =
+        scratch.run("stencilc", &[&run, sizes, one.as_slice(), written.as_slice()].concat());
     assert_eq!(outcome.code, Some(0), "{program} {layout}\n{}", outcome.stderr);
     let report: Value = serde_json::from_str(&scratch.read("counters.json")).unwrap();
     (

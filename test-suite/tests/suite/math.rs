@@ -84,7 +84,7 @@ fn every_operation_has_code_for_every_target() {
     let scratch = Scratch::new();
     for ty in ["f16", "bf16", "f32", "f64"] {
         let file = format!("{ty}.mlir");
-        scratch.write(&file, &program(ty));
+        scratch.write(&file, program(ty));
         let mut results = Vec::new();
         for target in ["sim", "cpu"] {
             let mut words = vec!["run", &file, "--target", target, "--fp-contract=off"];

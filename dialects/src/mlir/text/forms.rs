@@ -6,8 +6,10 @@ use crate::error::{Error, Place};
 
 const DIALECTS: [&str; 3] = ["stencil", "tiled", "peer"];
 
-/// An error of MLIR's parser with a remedy, where it has none and one is known.
-pub fn explained(error: Error) -> Error {
+/// The error of MLIR's parser, with a remedy where it has none and one is known; or why a text was
+/// not read, where the parser says nothing.
+pub fn refused(error: Option<Error>, text: &str, name: &str) -> Error {
+    let Some(error) = error else { return unread(text, name) };
     match error.message.starts_with("source must contain a single top-level operation") {
         true => Error {
             message: "the file has several operations at its top; put all of them into one \
@@ -20,7 +22,7 @@ pub fn explained(error: Error) -> Error {
 }
 
 /// The error of a text that MLIR's parser refuses without a message.
-pub fn unread(text: &str, name: &str) -> Error {
+fn unread(text: &str, name: &str) -> Error {
     let tokens: Vec<_> = Tokens::new(text).collect();
     let Some((token, operation)) = first_bare(&tokens) else {
         let message = "the file has no operation; expected a builtin.module";

@@ -294,12 +294,12 @@ fn nests_that_are_not_affine_are_refused_with_a_remedy() {
         (
             "affine.for %i = 0 to %n { %0 = affine.load %a[%i mod 2] : memref<?xf32>\naffine.store \
              %0, %a[%i] : memref<?xf32> }",
-            "not linear",
+            "a division or a remainder",
         ),
         (
             "%z = arith.constant 0.0 : f32\n%s = affine.for %i = 0 to %n iter_args(%c = %z) -> f32 \
              { affine.yield %c : f32 }",
-            "keep it in a buffer",
+            "keeps the value in an array",
         ),
         (
             "affine.parallel (%i, %j, %k, %l, %m, %o, %p) = (0, 0, 0, 0, 0, 0, 0) to (1, 1, 1, 1, \
