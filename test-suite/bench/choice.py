@@ -21,10 +21,10 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 import common
+import table
 
 SIZES = {2: 8192, 3: 512}
 FEWEST = 1 << 22
@@ -71,7 +71,7 @@ def large(text):
 
 def draw(args):
     """Writes random programs and their sizes into a folder."""
-    common.take_along(args.folder, args.release, "choice.py")
+    common.take_along(args.folder, args.release, "choice.py", "table.py")
     words = [args.release / "stencil-fuzz", "programs", "--print", "--seed", args.seed]
     printed = common.call([*words, "--cases", 20 * args.cases]).stdout
     rows = []
@@ -127,18 +127,6 @@ def build(args):
     print(f"{len(good)} programs, {plans} plans; {len(refused)} refused")
 
 
-def measured(folder, plans, options):
-    """Runs stencil-bench over plans; its JSON, or none."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        words = [folder / "stencil-bench", *(folder / plan for plan in plans)]
-        words += ["--json", file.name, "--graph", *options]
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
-        text = pathlib.Path(file.name).read_text()
-    if not text:
-        print(f"{plans[0]}: {done.stderr.strip()[:300]}", flush=True)
-    return json.loads(text) if text else None
-
-
 def run(args):
     """Measures what was built."""
     start = time.monotonic()
@@ -147,7 +135,8 @@ def run(args):
 
     def load(row):
         # The driver keeps what it compiled for the measured run.
-        return measured(args.folder, row["plans"], ["--steps", 1, "--repeat", 1, *own[row["case"]]])
+        options = ["--graph", "--steps", 1, "--repeat", 1, *own[row["case"]]]
+        return table.measure(args.folder, row["plans"], options)
 
     facts = {"what": "schedules of random programs, GCells/s", "seed": made["seed"]}
     facts |= {"commit": made["commit"], "steps": STEPS, "refused": len(made["refused"])}
@@ -160,8 +149,8 @@ def run(args):
         for row in rows:
             if time.monotonic() - start > args.seconds:
                 break
-            options = ["--steps", STEPS, "--repeat", 2, "--pause", 0, *own[row["case"]]]
-            found = measured(args.folder, row["plans"], options)
+            options = ["--graph", "--steps", STEPS, "--repeat", 2, "--pause", 0]
+            found, _ = table.measure(args.folder, row["plans"], options + own[row["case"]])
             if not found:
                 continue
             facts |= common.device_facts(found, facts)

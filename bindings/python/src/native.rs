@@ -40,7 +40,7 @@ pub struct Native {
     /// What the program declares.
     declared: Plan,
     names: Names,
-    /// What is carried from part to part of a run, once somebody asked.
+    /// What a run hands from part to part. It is made when first asked for.
     parts: OnceLock<Parts>,
     state: Mutex<State>,
 }

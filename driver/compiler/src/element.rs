@@ -28,7 +28,7 @@ pub(crate) fn checked(session: &Session, source: &Source) -> Result<Program, Fai
 /// in that of the only one where it is called `compute_element`.
 ///
 /// # Errors
-/// What is wrong with them, in their own source.
+/// A function that does not fit. The place is in the source of the functions.
 pub fn replace_functions<'c>(
     context: &'c Context,
     module: &Module<'c>,

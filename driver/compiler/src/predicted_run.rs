@@ -1,5 +1,5 @@
-//! What a run of launches takes, from what their warps execute: seconds by resource, idle lanes,
-//! and the share of transfers.
+//! The predicted time of a run, in seconds by resource. Idle lanes and the share of transfers stand
+//! beside it.
 //!
 //! The counts are those of `stencil_passes::analysis::global_traffic` over the iteration spaces of
 //! the lowered kernels, and the time is that of `stencil_runtime::model`. An array counts as bytes
@@ -22,7 +22,7 @@ use stencil_runtime::launch::Value;
 use stencil_runtime::model::{Prediction, Roofline, Work, predict};
 use stencil_runtime::plan::Plan;
 
-/// What the warps of a run do, and what goes to the device and back.
+/// The work of a run's warps, and the transfers between host and device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Mix {
     /// Branches that lanes of a warp take differently, of those that warps meet.

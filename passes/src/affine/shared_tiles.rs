@@ -59,8 +59,7 @@ pub struct TimeLoop<'c> {
 impl TimeLoop<'_> {
     /// Its iterations, if they are constant.
     pub fn trips(&self, nest: &Nest) -> Option<i64> {
-        let (first, last) = constant_range(nest, self.at)?;
-        last.checked_sub(first)?.checked_add(1)
+        constant_count(nest, self.at)
     }
 }
 
@@ -247,8 +246,14 @@ fn time_loop<'c>(
     Ok(TimeLoop { op, at: *at, homes, registers, copies, within, uniform })
 }
 
+/// The values from the first to the last one of a counter with constant bounds.
+pub fn constant_count(nest: &Nest, at: usize) -> Option<i64> {
+    let (first, last) = constant_range(nest, at)?;
+    last.checked_sub(first)?.checked_add(1)
+}
+
 /// The first and the last value of a counter with constant bounds.
-pub fn constant_range(nest: &Nest, at: usize) -> Option<(i64, i64)> {
+fn constant_range(nest: &Nest, at: usize) -> Option<(i64, i64)> {
     let (mut first, mut last) = (i64::MIN, i64::MAX);
     for bound in &nest.loops.get(at)?.bounds {
         let own = factor(nest, bound, at);

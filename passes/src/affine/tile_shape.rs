@@ -14,7 +14,7 @@
 
 use super::launches::{Function, Launch};
 use super::nest::Nest;
-use super::shared_tiles::{Copy, Home, Tileable, TimeLoop, constant_range, factors};
+use super::shared_tiles::{Copy, Home, Tileable, TimeLoop, constant_count, factors};
 use crate::kernel::shared_memory::shared_bytes;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{ShapedTypeLike, Type, ValueLike};
@@ -286,10 +286,7 @@ pub fn default<'c>(
 fn points(nest: &Nest, launch: &Launch) -> Vec<Option<i64>> {
     let of = |axis: usize| {
         let own = launch.axes.iter().filter(|(_, at)| **at == axis);
-        let all = own.map(|(at, _)| {
-            let (first, last) = constant_range(nest, *at)?;
-            last.checked_sub(first)?.checked_add(1)
-        });
+        let all = own.map(|(at, _)| constant_count(nest, *at));
         all.collect::<Option<Vec<_>>>()?.into_iter().max()
     };
     (0..launch.axis_count()).map(of).collect()

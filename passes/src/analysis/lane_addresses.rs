@@ -10,7 +10,7 @@ use super::bank_conflicts::{Reference, WORD};
 use super::lane_values::{self, LANES, Lanes};
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{DimSize, MemRefType};
-use melior::ir::{AffineMap, ShapedTypeLike, ValueLike};
+use melior::ir::{AffineMap, ShapedTypeLike, Type, ValueLike};
 use std::collections::BTreeMap;
 use stencil_dialects::attribute;
 use stencil_dialects::mlir::{self, Blk, Op, Val};
@@ -406,6 +406,14 @@ pub fn extents(buffer: Val) -> Vec<i64> {
         _ => i64::MIN,
     };
     (0..memref.rank()).map(extent).collect()
+}
+
+/// Whether the rows of a buffer lie behind each other, as those of a type without a layout do.
+pub fn is_plain(buffer: Val) -> bool {
+    MemRefType::try_from(buffer.r#type()).is_ok_and(|ty| {
+        let plain = MemRefType::new(ty.element(), &extents(buffer), None, ty.memory_space());
+        Type::from(plain) == ty.into()
+    })
 }
 
 /// Moves what a warp accesses so that references that differ by a constant offset are one: by

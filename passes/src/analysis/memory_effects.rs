@@ -7,7 +7,7 @@
 
 use super::{lane_addresses, lane_values};
 use melior::ir::r#type::MemRefType;
-use melior::ir::{ShapedTypeLike, Type, ValueLike};
+use melior::ir::{ShapedTypeLike, ValueLike};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use stencil_dialects::attribute;
@@ -166,12 +166,10 @@ impl<'c> Kernel<'c> {
     /// Whether different indices of a memref are different elements: its rows lie one behind the
     /// other.
     fn are_apart(&self, memref: Val<'c>) -> bool {
-        let Ok(ty) = MemRefType::try_from(memref.r#type()) else { return false };
-        let extents = lane_addresses::extents(memref);
-        let plain = MemRefType::new(ty.element(), &extents, None, ty.memory_space());
-        if Type::from(plain) == ty.into() {
+        if lane_addresses::is_plain(memref) {
             return true;
         }
+        let extents = lane_addresses::extents(memref);
         let view = self.makers.get(&mlir::key(memref));
         let view = view.filter(|op| mlir::name(**op) == "memref.reinterpret_cast");
         let strides = view.and_then(|op| mlir::attribute(*op, "static_strides"));

@@ -10,12 +10,13 @@
 //! - all threads of the block get there, and nothing but the copy meets it in memory between the
 //!   barriers before and behind it, so that it does not matter which thread copies an element.
 
+use super::lane_addresses;
 use super::memory_effects::{Effects, Kernel};
 use super::shared_copies::{ElementCopy, Site};
 use super::thread_values::{Comparison, Number, ThreadValues};
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
-use melior::ir::{ShapedTypeLike, Type, ValueLike};
+use melior::ir::{ShapedTypeLike, ValueLike};
 use std::collections::BTreeSet;
 use stencil_dialects::attribute;
 use stencil_dialects::mlir::{self, Op, Val};
@@ -314,10 +315,8 @@ fn layout<'c>(kernel: Op<'c>, values: &ThreadValues<'c>, memref: Val<'c>) -> Opt
         mlir::entry(kernel).map(mlir::arguments).is_some_and(|all| all.contains(&value))
     };
     if is_argument(memref) {
-        let ty = MemRefType::try_from(memref.r#type()).ok()?;
-        let extents = super::lane_addresses::extents(memref);
-        let plain = MemRefType::new(ty.element(), &extents, None, ty.memory_space());
-        let known = extents.iter().all(|extent| *extent >= 0) && Type::from(plain) == ty.into();
+        let extents = lane_addresses::extents(memref);
+        let known = extents.iter().all(|extent| *extent >= 0) && lane_addresses::is_plain(memref);
         known.then_some(())?;
         let stride = |from: usize| {
             extents.get(from..)?.iter().try_fold(1_i64, |all, extent| all.checked_mul(*extent))

@@ -77,13 +77,14 @@ impl Pass for InterleaveRecords {
         for launch in &launches {
             let uses = |record: &&Record| !record_use::of(record, launch).is_none();
             let used: Vec<_> = records.iter().filter(uses).collect();
-            if !used.is_empty() && mlir::name(launch.op) != "gpu.func" {
+            if used.is_empty() {
+                continue;
+            }
+            if mlir::name(launch.op) != "gpu.func" {
                 let text = format!("@{} is no kernel of a GPU; leave the pass out", launch.name);
                 return Err(Error::new(mlir::place(launch.op.location()), text));
             }
-            if !used.is_empty() {
-                Kernel { context, program: &program, launch, records: &used }.rewrite()?;
-            }
+            Kernel { context, program: &program, launch, records: &used }.rewrite()?;
         }
         Ok(())
     }
