@@ -20,7 +20,7 @@ pub use point_function::{
     Argument, Gather, arguments, arguments_with_values, function, function_body, function_name,
     gather, gathers, point_function,
 };
-pub use record::{Layout, Record, layout_note, set_layout, set_layout_note};
+pub use record::{Layout, Record, layout_note, set_block, set_layout, set_layout_note};
 pub use reduce::{Combine, Reduce, Until, combined, reduce, set_combined, set_initial, until};
 pub use target::{Target, is_gpu};
 
@@ -69,6 +69,7 @@ pub const OPERATIONS: &[Signature] = &[
             "stencil.bool",
             "stencil.member",
             "stencil.combined",
+            "stencil.block",
             "stencil.layout",
             "stencil.layout_note",
             "tiled.computed",

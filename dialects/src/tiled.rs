@@ -23,9 +23,10 @@ pub use constant::{CONSTANT_SPACE, Constant, constants, declare_constant, set_no
 pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};
 pub use launch::{
-    Bands, Binding, Launch, axes_attributes, binding_attributes, block_points_attribute,
-    dynamic_shared, flags_attribute, has_unroll, is_launched, lacking_attribute, launch_attributes,
-    launches, set_bank_pad, set_dynamic_shared, set_unroll, turns_attribute,
+    Bands, BankPad, Binding, Launch, axes_attributes, bank_pads, binding_attributes,
+    block_points_attribute, dynamic_shared, flags_attribute, has_unroll, is_launched,
+    lacking_attribute, launch_attributes, launches, set_bank_pads, set_dynamic_shared, set_unroll,
+    turns_attribute,
 };
 pub use nest_tile::{
     NestTile, nest_constants, nest_tile, set_nest_constants, set_nest_tile, set_not_tiled,

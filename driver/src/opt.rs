@@ -50,9 +50,9 @@ pub struct Args {
 }
 
 fn passes_help() -> String {
-    let refused = upstream::PASSES.map(|(name, _)| name).join(", ");
+    let known = upstream::PASSES.join(", ");
     let mut help =
-        format!("Passes of stencilc (passes of upstream can be named too, except {refused}):\n");
+        format!("Passes of upstream that can be named: {known}\n\nPasses of stencilc:\n");
     for pass in passes() {
         help += &format!("  {:<18} {}\n", pass.name, pass.summary);
         for (name, meaning) in pass.options {

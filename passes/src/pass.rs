@@ -76,7 +76,6 @@ impl Step {
         match self {
             Self::Ours(pass) => pass.run(context, module),
             Self::Upstream(text) => {
-                upstream::transforms(text, module)?;
                 let pipeline = format!("builtin.module({text})");
                 upstream::run(text, || mlir::run_upstream(context, module, &pipeline))
             }

@@ -13,6 +13,7 @@ use crate::gpu::lower_peer::LowerPeer;
 use crate::gpu::place_constants::PlaceConstants;
 use crate::gpu::unroll_by_registers::UnrollByRegisters;
 use crate::gpu::vectorize_copies::VectorizeCopies;
+use crate::kernel::lanes::WARP;
 use crate::llvm::annotate_loops::AnnotateLoops;
 use crate::llvm::convert_math_to_calls::ConvertMathToCalls;
 use crate::llvm::convert_prefetch_to_nvvm::ConvertPrefetchToNvvm;
@@ -71,15 +72,18 @@ pub enum RecordLayout {
     AosDirect,
     /// An array of structs; kernels use an array for each number.
     AosRelaid,
+    /// An array of blocks of 32 cells, each of which has an array for each number.
+    Blocks,
 }
 
 impl RecordLayout {
     /// All layouts with their names on a command line.
-    pub const ALL: [(&'static str, Self); 4] = [
+    pub const ALL: [(&'static str, Self); 5] = [
         ("soa", Self::Soa),
         ("aos", Self::Aos),
         ("aos-direct", Self::AosDirect),
         ("aos-relaid", Self::AosRelaid),
+        ("blocks", Self::Blocks),
     ];
 
     /// The layout of a name.
@@ -120,7 +124,8 @@ pub fn stencil(config: &Config) -> Vec<Step> {
         Step::upstream("func.func(canonicalize,cse)"),
     ];
     if config.layout != RecordLayout::Soa {
-        steps.push(Step::ours(AosFields));
+        let block = if config.layout == RecordLayout::Blocks { WARP } else { 1 };
+        steps.push(Step::ours(AosFields { block }));
     }
     if !config.no_fuse {
         steps.push(Step::ours(FuseFunctions(config.request())));

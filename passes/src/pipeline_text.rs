@@ -35,16 +35,6 @@ pub fn parse(pipeline: &str) -> Result<Vec<Step>, Error> {
     items(pipeline)?.iter().map(step).collect()
 }
 
-/// Passes and pipelines of upstream that run on the module, beside the pipelines named so. Where
-/// they are nested, the process ends.
-const WHOLE: [&str; 5] = [
-    "sparsifier",
-    "convert-to-llvm",
-    "convert-to-emitc",
-    "convert-scf-to-spirv",
-    "convert-func-to-spirv",
-];
-
 /// The step of an item. Names that are not ours are left to upstream.
 fn step(item: &Item) -> Result<Step, Error> {
     let Some(info) = registry::find(&item.name) else {
@@ -62,39 +52,22 @@ fn step(item: &Item) -> Result<Step, Error> {
 /// The deepest nesting of upstream's pipelines.
 const MOST_NESTED: usize = 64;
 
-/// The words of a pipeline's text, without the names of options.
-fn names(text: &str) -> impl Iterator<Item = &str> {
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        loop {
-            let word = rest.get(rest.find(is_name)?..)?;
-            let (name, after) = word.split_at(word.find(|c| !is_name(c)).unwrap_or(word.len()));
-            rest = after;
-            if !after.starts_with('=') {
-                return Some(name);
-            }
-        }
-    })
-}
-
-/// Refuses harmful passes, and passes of ours and whole pipelines in a nested pipeline.
+/// Admits known passes of upstream, and pipelines of them on operations of a name.
 fn admit(item: &Item, depth: usize) -> Result<(), Error> {
-    upstream::pass(&item.name)?;
     if depth > MOST_NESTED {
         return Err(Error::user(format!("pipelines are nested at most {MOST_NESTED} deep")));
     }
-    let inside = [item.nested.as_deref().unwrap_or_default(), item.options.as_str()];
-    for name in inside.into_iter().flat_map(names) {
-        upstream::pass(name)?;
-        if name.ends_with("-pipeline") || WHOLE.contains(&name) {
-            return Err(Error::user(format!(
-                "{name} runs on the module; take it out of {}",
+    let Some(nested) = &item.nested else {
+        upstream::pass(&item.name)?;
+        return match item.options.contains("pipeline") {
+            true => Err(Error::user(format!(
+                "the pass {} takes no pipeline as an option here; leave it out",
                 item.name
-            )));
-        }
-    }
-    for inner in item.nested.as_deref().map(split).transpose()?.iter().flatten() {
+            ))),
+            false => Ok(()),
+        };
+    };
+    for inner in &split(nested)? {
         let inner = parse_item(inner)?;
         if registry::find(&inner.name).is_some() {
             return Err(Error::user(format!(
@@ -226,23 +199,6 @@ mod tests {
     }
 
     #[test]
-    fn whole_pipelines_are_refused_inside_of_others() {
-        for text in [
-            "func.func(gpu-lower-to-nvvm-pipeline)",
-            "gpu.module(cse,sparsifier)",
-            "any(convert-to-llvm)",
-            "composite-fixed-point-pass{pipeline=func.func(gpu-lower-to-nvvm-pipeline)}",
-            "inline{default-pipeline=cse op-pipelines=func.func(gpu-lower-to-nvvm-pipeline)}",
-        ] {
-            let message = parse(text).err().map_or_else(String::new, |error| error.message);
-            assert!(message.contains("runs on the module"), "{text}: {message}");
-        }
-        for text in ["gpu-lower-to-nvvm-pipeline", "inline{default-pipeline=cse}"] {
-            assert!(parse(text).is_ok(), "{text}");
-        }
-    }
-
-    #[test]
     fn deep_pipelines_are_refused() {
         let nested = |depth| format!("{}cse{}", "a(".repeat(depth), ")".repeat(depth));
         assert!(parse(&nested(MOST_NESTED)).is_ok());
@@ -250,15 +206,45 @@ mod tests {
     }
 
     #[test]
-    fn harmful_passes_are_refused_wherever_they_stand() {
-        for (name, harm) in upstream::PASSES {
-            for text in [
-                name.to_owned(),
-                format!("gpu.module(cse,gpu.func({name}{{x=1}}))"),
-                format!("inline{{default-pipeline={name}}}"),
-            ] {
+    fn other_passes_of_upstream_are_refused_wherever_they_stand() {
+        for name in ["control-flow-sink", "transform-interpreter", "gpu-lower-to-nvvm-pipeline"] {
+            for text in [name.to_owned(), format!("gpu.module(cse,gpu.func({name}{{x=1}}))")] {
                 let message = parse(&text).err().map_or_else(String::new, |error| error.message);
-                assert!(message.contains(name) && message.contains(harm), "{message}");
+                assert!(message.contains(name) && message.contains("mlir-opt"), "{message}");
+            }
+        }
+        for text in [
+            "inline{default-pipeline=control-flow-sink}",
+            "inline{op-pipelines=func.func(control-flow-sink)}",
+        ] {
+            let message = parse(text).err().map_or_else(String::new, |error| error.message);
+            assert!(message.contains("no pipeline as an option"), "{message}");
+        }
+        for name in upstream::PASSES {
+            assert!(parse(name).is_ok(), "{name}");
+        }
+    }
+
+    /// The compiler's own pipelines can be written as text.
+    #[test]
+    fn the_own_pipelines_are_admitted() {
+        use crate::pipeline::{
+            Config, gpu, host, host_llvm, nest_gpu, nvvm, rocdl, stencil, tiled,
+        };
+        let config = Config::default();
+        for steps in [
+            stencil(&config),
+            tiled(&config),
+            gpu(&config),
+            host(),
+            host_llvm(),
+            nest_gpu(&config),
+            nvvm(64),
+            rocdl("gfx942", 64),
+        ] {
+            for step in steps {
+                let text = step.text();
+                assert!(parse(&text).is_ok(), "{text}");
             }
         }
     }

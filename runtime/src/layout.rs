@@ -21,10 +21,12 @@ pub enum Placement {
         /// Cells of a block per dimension, at least one.
         block: Vec<usize>,
     },
-    /// Records one after the other; the place of a cell is that of its first number.
+    /// Records in blocks; the place of a cell is that of its first number.
     Records {
         /// Numbers of a record.
         numbers: usize,
+        /// Cells of a block, at least one: their first numbers lie side by side, then the others.
+        block: usize,
     },
 }
 
@@ -50,7 +52,11 @@ impl Placement {
                 });
                 filled.fold(1, u128::saturating_mul)
             }
-            (Self::Records { numbers }, _) => product(shape).saturating_mul(*numbers as u128),
+            (Self::Records { numbers, block }, _) => {
+                let block = *block as u128;
+                let filled = product(shape).div_ceil(block).saturating_mul(block);
+                filled.saturating_mul(*numbers as u128)
+            }
             _ => 0,
         }
     }
@@ -76,7 +82,10 @@ impl Placement {
                 let volume: usize = block.iter().product();
                 row_major(&counts, &blocks) * volume + row_major(block, &cells)
             }
-            (Self::Records { numbers }, ..) => row_major(shape, index) * numbers,
+            (Self::Records { numbers, block }, ..) => {
+                let cell = row_major(shape, index);
+                cell + (cell - cell % block) * (numbers - 1)
+            }
             _ => 0,
         }
     }
@@ -97,7 +106,8 @@ pub struct Window<'a> {
     pub origin: &'a [usize],
     /// How the buffer lies in memory.
     pub placement: &'a Placement,
-    /// The number of the record that is the field's; 0 for other placements.
+    /// The number of the record that is the field's; 0 for other placements. It lies a block's
+    /// cells behind the one before it.
     pub number: usize,
     /// The cells per dimension, in the field's numbers; they lie in the buffer.
     pub cells: &'a [Range<usize>],
@@ -121,8 +131,14 @@ impl Window<'_> {
         let Some((last, outer)) = self.cells.split_last() else { return };
         let (run, step) = match self.placement {
             Placement::Rows { .. } => (last.len(), 1),
-            Placement::Records { numbers } => (last.len(), *numbers),
-            Placement::Hybrid { .. } | Placement::Blocked { .. } => (1, 1),
+            Placement::Records { numbers, block: 1 } => (last.len(), *numbers),
+            Placement::Records { .. } | Placement::Hybrid { .. } | Placement::Blocked { .. } => {
+                (1, 1)
+            }
+        };
+        let number = match self.placement {
+            Placement::Records { block, .. } => *block,
+            _ => 1,
         };
         let mut index: Vec<usize> = self.cells.iter().map(|cells| cells.start).collect();
         loop {
@@ -132,7 +148,7 @@ impl Window<'_> {
                 }
                 let inside: Vec<usize> =
                     index.iter().zip(self.origin).map(|(at, origin)| at - origin).collect();
-                let place = self.placement.place(self.buffer, &inside) + self.number;
+                let place = self.placement.place(self.buffer, &inside) + self.number * number;
                 visit(row_major(self.field, &index), place, run, step);
             }
             // The next row: the last dimension that has one goes on, those after it start again.
@@ -159,7 +175,8 @@ mod tests {
             Placement::Hybrid { rows: 4 },
             Placement::Blocked { block: vec![1, 2, 3] },
             Placement::Blocked { block: vec![4, 4, 4] },
-            Placement::Records { numbers: 3 },
+            Placement::Records { numbers: 3, block: 1 },
+            Placement::Records { numbers: 3, block: 4 },
         ]
     }
 
@@ -179,7 +196,10 @@ mod tests {
             assert!(last < placement.cells(&shape), "{placement:?}");
         }
         let cells: Vec<_> = placements().iter().map(|placement| placement.cells(&shape)).collect();
-        assert_eq!(cells, [70, 112, 70, 2 * 4 * 12, 2 * 2 * 32, 2 * 8 * 6, 4 * 8 * 8, 70 * 3]);
+        assert_eq!(
+            cells,
+            [70, 112, 70, 2 * 4 * 12, 2 * 2 * 32, 2 * 8 * 6, 4 * 8 * 8, 70 * 3, 72 * 3]
+        );
     }
 
     #[test]
@@ -192,6 +212,15 @@ mod tests {
         let blocked = Placement::Blocked { block: vec![2, 3] };
         assert_eq!(blocked.place(&[5, 7], &[3, 4]), (3 + 1) * 6 + 3 + 1);
         assert_eq!(Placement::Rows { pitch: 10 }.place(&[5, 7], &[3, 4]), 34);
+    }
+
+    #[test]
+    fn numbers_of_a_block_lie_side_by_side() {
+        let blocks = Placement::Records { numbers: 9, block: 32 };
+        // Cell 70 is the seventh of the third block.
+        assert_eq!(blocks.place(&[2, 64], &[1, 6]), 2 * 32 * 9 + 6);
+        let structs = Placement::Records { numbers: 9, block: 1 };
+        assert_eq!(structs.place(&[2, 64], &[1, 6]), 70 * 9);
     }
 
     #[test]

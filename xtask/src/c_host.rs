@@ -207,6 +207,7 @@ impl Places<'_> {
         let source = self.c.join("tests/device.c");
         let gnu = ["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"];
         let log = self.work.join("driver.log");
+        let blocks = self.blocks(&runtime)?;
         for (name, sanitizer) in [("device", &[][..]), ("device-asan", &ASAN[..])] {
             let mut cc = self.cc("stencil_runtime", name, &[&gnu[..], sanitizer].concat());
             capture(cc.arg(&source).arg(&driver))?;
@@ -224,11 +225,26 @@ impl Places<'_> {
             let _ = std::fs::remove_file(&log);
             run.env("LD_LIBRARY_PATH", &self.work).env("FAKE_CUDA_LOG", &log);
             run.arg(runtime.join("data/smear.plan.json"));
-            capture(run.arg(runtime.join("data/smear_records.plan.json")))?;
+            run.arg(runtime.join("data/smear_records.plan.json"));
+            capture(run.arg(&blocks))?;
             let calls = std::fs::read_to_string(&log).context("the driver was not called")?;
             ensure!(!calls.contains("FAULT"), "the driver found a fault: {}", log.display());
         }
         Ok(())
+    }
+
+    /// The plan of the arrays of structs with blocks of two cells, beside its code.
+    fn blocks(&self, runtime: &Path) -> Result<PathBuf> {
+        let (plan, code) = ["plan.json", "ptx"]
+            .map(|end| runtime.join(format!("data/smear_records.{end}")))
+            .into();
+        let structs = std::fs::read_to_string(plan)?;
+        let blocks = structs.replace("\"numbers\": 2", "\"numbers\": 2, \"block\": 2");
+        ensure!(blocks != structs, "the plan has no array of structs of two numbers");
+        std::fs::copy(code, self.work.join("smear_records.ptx"))?;
+        let place = self.work.join("smear_records.plan.json");
+        std::fs::write(&place, blocks)?;
+        Ok(place)
     }
 
     /// Random calls; returns how many sequences.

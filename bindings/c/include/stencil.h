@@ -414,8 +414,10 @@ stencil_status stencil_run_bind_device(stencil_run run,
 
 /**
  * As stencil_run_bind_device, with the bytes from a cell to the next one of each dimension. Such
- * fields make up an array of structs: all numbers of its cells are bound, and the program is
- * compiled with the layout aos. stencil_run_execute refuses others.
+ * fields make up an array of structs, or of blocks: all numbers of its cells are bound, and the
+ * program is compiled with the layout aos or blocks. For blocks the shape has one dimension more
+ * than the field: the last two are blocks of its last dimension, and the 32 cells of a block.
+ * stencil_run_execute refuses others.
  */
 stencil_status stencil_run_bind_device_strides(stencil_run run,
                                                const char *field,

@@ -1,9 +1,9 @@
 /* Runs a plan on a CUDA device by the C interface: memory of the host with and without strides,
- * memory of the device, an array of structs there, a stream of this program, and two threads. Made
- * for the driver of the runtime's own tests; a device gives the same bits.
+ * memory of the device, an array of structs and one of blocks there, a stream of this program, and
+ * two threads. Made for the driver of the runtime's own tests; a device gives the same bits.
  *
- *   device PLAN RECORDS  the plans smear.plan.json and smear_records.plan.json of the runtime's
- *                        tests */
+ *   device PLAN RECORDS BLOCKS  the plans smear.plan.json and smear_records.plan.json of the
+ *                               runtime's tests, and the second one with blocks of two cells */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ enum { N = 700, F32 = STENCIL_ELEMENT_F32 };
     } while (0)
 
 static const int64_t shape[] = {N};
-static stencil_program program, records;
+static stencil_program program, records, blocks;
 
 static void fill(float *a) {
     for (int i = 0; i < N; i++) a[i] = (float)(i * 7919 % 1000) / 1000.0f;
@@ -146,6 +146,32 @@ static void as_structs(int steps, void *context) {
     CHECK(cuMemFree_v2(address) == 0);
 }
 
+/* The same numbers in a row are blocks of two cells: two of P.x, two of P.y. */
+static void as_blocks(int steps, void *context) {
+    float a[N], wanted[N];
+    const int64_t cells[] = {N / 4, 2}, bytes[] = {16, 4}, apart[] = {8, 4}, flat[] = {N / 2};
+    uint64_t address;
+    stencil_run run;
+    fill(a);
+    reference(wanted, steps);
+    CHECK(cuCtxSetCurrent(context) == 0);
+    CHECK(cuMemAlloc_v2(&address, sizeof a) == 0);
+    CHECK(cuMemcpyHtoDAsync_v2(address, a, sizeof a, NULL) == 0);
+    CHECK(stencil_run_new(blocks, &run) == 0 && stencil_run_steps(run, steps) == 0);
+    CHECK(stencil_run_size(run, "N", N) == 0);
+    CHECK(stencil_run_bind_device_strides(run, "P.x", F32, 2, cells, bytes, address) == 0);
+    CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 2, cells, apart, address + 8) == 0);
+    CHECK(stencil_run_execute(run) == STENCIL_STATUS_ARGUMENT);
+    CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 1, flat, apart, address + 8) == 0);
+    CHECK(stencil_run_execute(run) == STENCIL_STATUS_ARGUMENT);
+    CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 2, cells, bytes, address + 8) == 0);
+    done(run, (uint64_t)steps % 2);
+    CHECK(cuCtxSetCurrent(context) == 0);
+    CHECK(cuMemcpyDtoHAsync_v2(a, address, sizeof a, NULL) == 0);
+    CHECK(memcmp(a, wanted, sizeof a) == 0);
+    CHECK(cuMemFree_v2(address) == 0);
+}
+
 /* A field that is no part of an array of structs has no strides on a device. */
 static void no_structs(void) {
     const int64_t strides[] = {8};
@@ -168,8 +194,9 @@ int main(int count, char **arguments) {
     size_t length;
     stencil_field field;
     stencil_program twice = 0, again;
-    CHECK(count == 3 && stencil_load_file(arguments[1], &program) == 0);
+    CHECK(count == 4 && stencil_load_file(arguments[1], &program) == 0);
     CHECK(stencil_load_file(arguments[2], &records) == 0);
+    CHECK(stencil_load_file(arguments[3], &blocks) == 0);
     CHECK(stencil_program_field(program, 0, &field, name, sizeof name, &length) == 0);
     CHECK(strcmp(name, "A") == 0 && length == 1 && field.element == F32 && field.rank == 1);
     CHECK(stencil_program_field(program, 9, &field, NULL, 0, NULL) == STENCIL_STATUS_ARGUMENT);
@@ -181,6 +208,7 @@ int main(int count, char **arguments) {
         on_device(steps, 0, context);
         on_device(steps, 1, context);
         as_structs(steps, context);
+        as_blocks(steps, context);
     }
     no_structs();
     for (int i = 0; i < 2; i++) CHECK(pthread_create(&threads[i], NULL, thread, &more[i]) == 0);
@@ -190,6 +218,7 @@ int main(int count, char **arguments) {
     CHECK(stencil_run_device(run, 99) == 0);
     again = program;
     CHECK(stencil_program_free(program) == 0 && stencil_program_free(records) == 0);
+    CHECK(stencil_program_free(blocks) == 0);
     CHECK(stencil_program_free(again) == STENCIL_STATUS_HANDLE);
     CHECK(stencil_run_new(again, &run) == STENCIL_STATUS_HANDLE);
     CHECK(stencil_run_free(run) == 0 && stencil_run_free(run) == STENCIL_STATUS_HANDLE);

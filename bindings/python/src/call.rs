@@ -341,7 +341,9 @@ impl<'py> Arguments<'py> {
             steps: self.steps,
             first_step: self.first_step,
             scalars: scalars.collect(),
-            shapes: shapes.map(|(field, part)| (field.name.clone(), part.shape.clone())).collect(),
+            shapes: shapes
+                .map(|(field, part)| (field.name.clone(), extents(field, part)))
+                .collect(),
             choices: BTreeMap::new(),
         }
     }
@@ -385,6 +387,17 @@ impl Fields<'_> {
         }
         Ok(run)
     }
+}
+
+/// The extents of a field in an array, whose last dimension may be in blocks.
+fn extents(field: &FieldDecl, part: &Cells) -> Vec<usize> {
+    let mut extents = part.shape.clone();
+    if extents.len() > field.extents.len()
+        && let (Some(cells), Some(blocks)) = (extents.pop(), extents.last_mut())
+    {
+        *blocks = blocks.saturating_mul(cells);
+    }
+    extents
 }
 
 fn check_role(py: Python<'_>, field: &Declared) -> PyResult<()> {

@@ -6,7 +6,7 @@ use crate::kinds::{Kind, layout_text};
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use stencil_runtime::cell::Layout;
-use stencil_runtime::plan::{Plan, Role};
+use stencil_runtime::plan::{BufferLayout, Plan, Role, Start};
 use stencil_runtime::record::records;
 
 /// What a name of a call means.
@@ -29,6 +29,8 @@ pub struct Declared {
     pub layout: Layout,
     /// The dimensions of its grid.
     pub rank: usize,
+    /// Cells of a block, where the program has the field as an array of blocks; 1 elsewhere.
+    pub block: usize,
     pub leaves: Vec<Leaf>,
 }
 
@@ -77,10 +79,21 @@ impl Names {
                 role: first.role,
                 layout: record.layout.clone(),
                 rank: first.extents.len(),
+                block: block_of(plan, record.name),
                 leaves,
             });
         }
         Self { slots, fields }
+    }
+}
+
+/// Cells of a block of a declared field in a plan.
+fn block_of(plan: &Plan, name: &str) -> usize {
+    let is_own = |start: &Start| matches!(start, Start::Record(field) if field == name);
+    let found = plan.buffers.iter().find(|buffer| is_own(&buffer.start));
+    match found.map(|buffer| &buffer.layout) {
+        Some(BufferLayout::Records { block, .. }) => *block as usize,
+        _ => 1,
     }
 }
 
@@ -114,6 +127,7 @@ impl Declared {
             role: self.role,
             layout: layout.clone(),
             rank: self.rank,
+            block: 1,
             leaves,
         })
     }
@@ -123,6 +137,9 @@ impl Declared {
     /// # Errors
     /// When the array has another type or number of dimensions.
     pub fn parts(&self, py: Python<'_>, cells: &Cells) -> PyResult<Vec<(usize, Cells)>> {
+        if let Some(parts) = self.in_blocks(cells) {
+            return Ok(parts);
+        }
         let (lanes, inner) = self.layout.lanes();
         let numbers = matches!(cells.kind, Kind::Number(_) | Kind::Bool);
         let in_dimensions = numbers || inner.complex().is_some();
@@ -134,6 +151,23 @@ impl Declared {
             parts.push((leaf.field, part.ok_or_else(|| self.unfit(py, cells))?));
         }
         Ok(parts)
+    }
+
+    /// The parts of an array of blocks. Its last three dimensions are the blocks of the field's
+    /// last dimension, the numbers of a cell, and the cells of a block.
+    fn in_blocks(&self, cells: &Cells) -> Option<Vec<(usize, Cells)>> {
+        if self.block == 1 || cells.shape.len() != self.rank + 2 {
+            return None;
+        }
+        let part = |(number, leaf): (usize, &Leaf)| {
+            let mut part = cells.clone();
+            let offset = part.strides.remove(self.rank).wrapping_mul(number as i64);
+            part.shape.remove(self.rank);
+            part.address = part.address.wrapping_add(offset.cast_unsigned());
+            (part.kind == leaf.kind).then_some((leaf.field, part))
+        };
+        let fits = cells.shape.get(self.rank..) == Some(&[self.leaves.len(), self.block][..]);
+        fits.then(|| self.leaves.iter().enumerate().map(part).collect())?
     }
 
     fn unfit(&self, py: Python<'_>, cells: &Cells) -> PyErr {

@@ -1,5 +1,6 @@
 //! Declarations of a program as plain data: grids, fields, scalars, applies and checks.
 
+use super::record::block_of;
 use super::{BOOLEAN, BOUNDARY, INITIAL, Layout, MEMBER, REPEATED};
 use crate::affine::Linear;
 use crate::attribute::{self, read, read_optional};
@@ -98,6 +99,8 @@ pub struct Field<'c> {
     pub member: Option<Member<'c>>,
     /// How the declared field lies in memory, where it is an array of structs outside.
     pub layout: Option<Layout>,
+    /// Cells of a block of its array of structs; 1 where cells lie one after the other.
+    pub block: i64,
     /// What it is to the outside.
     pub role: Role,
     /// What a read outside its grid gives; none where no read may lie outside.
@@ -119,6 +122,7 @@ impl<'c> Field<'c> {
             boolean: boolean(op)?,
             member: member(op)?,
             layout: Layout::of(op)?,
+            block: block_of(op)?,
             role: role(op)?,
             boundary: boundary(op)?,
             initial: mlir::attribute(op, INITIAL),

@@ -9,7 +9,11 @@ use melior::ir::Type;
 use melior::ir::operation::OperationLike;
 
 const LAYOUT: &str = "stencil.layout";
+const BLOCK: &str = "stencil.block";
 const NOTE: &str = "stencil.layout_note";
+
+/// Cells of a block at most.
+const MOST_CELLS: i64 = 1024;
 
 /// How the numbers of a declared field of structs or vecs lie in memory, where it is an array of
 /// structs outside.
@@ -41,14 +45,17 @@ impl Layout {
     }
 }
 
-/// A declared field that is an array of structs outside. A kernel's argument that is bound to its
-/// name has the numbers of a cell side by side, in the order of the fields.
+/// A declared field that is an array of structs outside, or an array of blocks: a kernel's argument
+/// that is bound to its name has, for each block of cells, the first number of all its cells, then
+/// the second of all, in the order of the fields. A block of one cell is a struct.
 #[derive(Clone, Debug)]
 pub struct Record<'c, 'p> {
     /// The name of the declared field.
     pub name: &'c str,
     /// How its numbers lie in memory.
     pub layout: Layout,
+    /// Cells of a block, a power of two; cells are counted row-major.
+    pub block: i64,
     /// The fields of its numbers, in order.
     pub numbers: Vec<&'p Field<'c>>,
 }
@@ -84,7 +91,8 @@ impl<'c> Program<'c> {
             match found.iter_mut().find(|record| record.name == member.field) {
                 Some(record) => record.numbers.push(field),
                 None => {
-                    found.push(Record { name: member.field, layout, numbers: vec![field] });
+                    let (name, block) = (member.field, field.block);
+                    found.push(Record { name, layout, block, numbers: vec![field] });
                 }
             }
         }
@@ -106,6 +114,24 @@ impl<'c> Program<'c> {
             None => Err(error),
         })
     }
+}
+
+/// Reads the cells of a block of a field's array of structs; 1 where it has none.
+pub(super) fn block_of(op: Op) -> Result<i64, Error> {
+    let block = read_optional(op, BLOCK, attribute::as_integer)?.unwrap_or(1);
+    let is_power = u64::try_from(block).is_ok_and(u64::is_power_of_two);
+    match is_power && block <= MOST_CELLS {
+        true => Ok(block),
+        false => {
+            let message = format!("{BLOCK} is a power of two up to {MOST_CELLS}, not {block}");
+            Err(Error::new(mlir::place(op.location()), message))
+        }
+    }
+}
+
+/// Lets the numbers of a field lie in blocks of so many cells.
+pub fn set_block(builder: &Builder, field: Op, cells: i64) {
+    mlir::set_attribute(field, BLOCK, attribute::integer(builder.context, cells));
 }
 
 /// Makes a field a part of an array of structs.

@@ -21,6 +21,7 @@ const BLOCK_POINTS: &str = "tiled.block_points";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 const LACKING: &str = "tiled.lacking_registers";
 const BANK_PAD: &str = "tiled.bank_pad";
+const BANK_PAD_WORDS: &str = "tiled.bank_pad_words";
 const UNROLL: &str = "tiled.unroll";
 
 /// What an argument of a lowered kernel is bound to.
@@ -301,7 +302,35 @@ pub fn has_unroll(kernel: Op) -> bool {
     mlir::attribute(kernel, UNROLL).is_some()
 }
 
+/// What `bank-pad` made of a declared shared buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BankPad {
+    /// Words of four bytes behind each row.
+    pub words: i64,
+    /// What it says of the buffer.
+    pub note: String,
+}
+
 /// Notes what became of each declared shared buffer of a kernel, in their order.
-pub fn set_bank_pad<'c>(context: &'c Context, kernel: Op<'c>, notes: &[String]) {
-    mlir::set_attribute(kernel, BANK_PAD, attribute::strings(context, notes));
+pub fn set_bank_pads<'c>(context: &'c Context, kernel: Op<'c>, pads: &[BankPad]) {
+    let notes: Vec<_> = pads.iter().map(|pad| pad.note.clone()).collect();
+    let words: Vec<_> = pads.iter().map(|pad| pad.words).collect();
+    mlir::set_attribute(kernel, BANK_PAD, attribute::strings(context, &notes));
+    mlir::set_attribute(kernel, BANK_PAD_WORDS, attribute::integers(context, &words));
+}
+
+/// What [`set_bank_pads`] has noted; nothing where `bank-pad` did not run.
+///
+/// # Errors
+/// Attributes that are no lists of one length.
+pub fn bank_pads(kernel: Op) -> Result<Vec<BankPad>, Error> {
+    let notes = read_optional(kernel, BANK_PAD, attribute::as_strings)?.unwrap_or_default();
+    let words = read_optional(kernel, BANK_PAD_WORDS, attribute::as_integers)?;
+    let words = words.unwrap_or_else(|| vec![0; notes.len()]);
+    if notes.len() != words.len() {
+        let message = format!("{BANK_PAD} and {BANK_PAD_WORDS} have different lengths");
+        return Err(Error::new(mlir::place(kernel.location()), message));
+    }
+    let both = words.into_iter().zip(notes);
+    Ok(both.map(|(words, note)| BankPad { words, note: note.to_owned() }).collect())
 }

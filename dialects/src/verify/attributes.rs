@@ -32,6 +32,7 @@ const ARGUMENT: &[&str] = &["stencil.offset", "stencil.name", "stencil.extents"]
 /// The attributes of `tiled` that stand at operations of other dialects and at their arguments.
 const TILED: &[&str] = &[
     "tiled.bank_pad",
+    "tiled.bank_pad_words",
     "tiled.binding",
     "tiled.block_points",
     "tiled.constant",

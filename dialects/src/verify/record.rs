@@ -16,6 +16,11 @@ pub(super) fn verify(program: &Program, errors: &mut Vec<Error>) {
             errors.push(at(field.op, message));
         }
     }
+    for field in program.fields.iter().filter(|field| field.layout.is_none() && field.block > 1) {
+        let message = "a field with stencil.block needs stencil.layout: its block is that of an \
+                       array of structs";
+        errors.push(at(field.op, message));
+    }
     errors.extend(program.fields.iter().filter_map(|field| lies(program, field).err()));
     errors.extend(program.records().iter().filter_map(|record| fits(program, record).err()));
 }
@@ -64,12 +69,13 @@ fn fits(program: &Program, record: &Record) -> Result<(), Error> {
     let size = i64::try_from(all).unwrap_or(i64::MAX).saturating_mul(bytes);
     for (place, field) in record.numbers.iter().enumerate() {
         let wrong = |message: String| Err(at(field.op, message));
-        if (field.layout, field.element, field.unsigned, field.grid, field.role)
-            != (first.layout, first.element, first.unsigned, first.grid, first.role)
+        let alike = |one: &Field| (one.layout, one.block, one.unsigned);
+        if alike(field) != alike(first)
+            || (field.element, field.grid, field.role) != (first.element, first.grid, first.role)
         {
             return wrong(format!(
-                "the array of structs @{name} needs numbers of one layout, type, grid and role; \
-                 @{} and @{} differ",
+                "the array of structs @{name} needs numbers of one layout, block, type, grid and \
+                 role; @{} and @{} differ",
                 first.name, field.name
             ));
         }

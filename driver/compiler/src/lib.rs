@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrays;
 mod check;
 mod control;
 mod copies;

@@ -2,6 +2,7 @@
 //! schedule lies under the device's roofline, and the predicted rates of the schedules that were to
 //! choose from.
 
+use crate::arrays::{self, ArrayMemory};
 use crate::failure::Failure;
 use crate::level::Level;
 use crate::predicted_run::{self, Mix, PredictedRun};
@@ -58,6 +59,8 @@ pub struct Report {
     pub roofline: Option<Roofline>,
     /// The predicted wavefronts under the chosen schedule.
     pub sweeps: Vec<Sweep>,
+    /// Where kernels keep arrays; empty where the compile did not keep the gpu level.
+    pub arrays: ArrayMemory,
     /// Loads and stores of a run; none where the compile did not keep the gpu level, or where the
     /// program takes no large sizes.
     pub traffic: Option<Traffic>,
@@ -98,8 +101,8 @@ impl Session {
             Roofline::of(&chosen.kernels, steps, &chosen.prediction, device)
         });
         let gpu = compiled.text(Level::Gpu);
-        let of_run = gpu.map(|gpu| of_run(source, gpu, plan, known, device)).transpose()?;
-        let (traffic, mix, run) = of_run.unwrap_or_default();
+        let of_gpu = gpu.map(|gpu| of_gpu(source, gpu, plan, known, device)).transpose()?;
+        let (arrays, (traffic, mix, run)) = of_gpu.unwrap_or_default();
         let is_nest = plan.settings.strategy == affine::STRATEGY;
         let run = run.filter(|_| is_nest && candidates.is_some());
         let roofline = of_chosen.or(run.as_ref().and_then(|run| run.roofline));
@@ -112,6 +115,7 @@ impl Session {
             candidates,
             roofline,
             sweeps,
+            arrays,
             traffic,
             mix,
             run,
@@ -139,22 +143,24 @@ fn kernels_of(plan: &Plan, known: &[KernelResources], device: &Device) -> Vec<Ke
     plan.kernels.iter().map(kernel).collect()
 }
 
-/// What a run with large sizes moves and executes; nothing where the program takes no such sizes.
-fn of_run(
+/// Where kernels keep arrays, and what a run with large sizes moves and executes; nothing of the
+/// latter where the program takes no such sizes.
+fn of_gpu(
     source: &Source,
     gpu: &str,
     plan: &Plan,
     known: &[KernelResources],
     device: &Device,
-) -> Result<OfRun, Failure> {
-    let Some(bound) = traffic::large(plan) else { return Ok(OfRun::default()) };
+) -> Result<(ArrayMemory, OfRun), Failure> {
     let context = stages::context(source)?;
     let module = traffic::kernels(&context, gpu, source)?;
     let in_source = |error| Failure::in_source(&error, source);
+    let arrays = arrays::of(&module).map_err(in_source)?;
+    let Some(bound) = traffic::large(plan) else { return Ok((arrays, OfRun::default())) };
     let traffic = traffic::of(&module, plan, &bound, Effort::Limited).map_err(in_source)?;
     let found = predicted_run::of(&module, plan, &bound, known, device);
     let (mix, run) = found.map_err(in_source)?;
-    Ok((Some(traffic), Some(mix), run))
+    Ok((arrays, (Some(traffic), Some(mix), run)))
 }
 
 impl Display for Report {
@@ -174,6 +180,7 @@ impl Display for Report {
             writeln!(out, "layout of {}: {}; {}", record.field, record.layout, record.note)?;
         }
         kernels(out, &self.kernels)?;
+        self.arrays.write(out)?;
         waves::write(out, &self.sweeps)?;
         match &self.candidates {
             None => writeln!(out, "predicted: nothing; the passes are given by name")?,
@@ -245,6 +252,7 @@ impl Report {
             "settings": self.settings,
             "index_width": self.index_width,
             "kernels": self.kernels,
+            "arrays": self.arrays.to_json(),
             "traffic": self.traffic,
             "traffic_of_a_step": self.traffic.as_ref().map(Traffic::step),
             "roofline": self.roofline,

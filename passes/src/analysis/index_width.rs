@@ -52,8 +52,9 @@ pub fn records_fit(program: &Program) -> bool {
         let Ok(grid) = program.grid_of(record.name) else { return false };
         let extents = constant_extents(grid.lower, grid.upper).unwrap_or_default();
         let numbers = i64::try_from(record.numbers.len()).unwrap_or(i64::MAX);
-        let all = extents.iter().fold(numbers, |all, extent| all.saturating_mul(*extent));
-        all < i64::from(i32::MAX)
+        let cells = extents.iter().fold(1, |all: i64, extent| all.saturating_mul(*extent));
+        let filled = cells.saturating_add(record.block - 1);
+        filled.saturating_mul(numbers) < i64::from(i32::MAX)
     })
 }
 

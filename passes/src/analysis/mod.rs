@@ -1,5 +1,6 @@
 //! Analyses: they read IR, return plain data and change nothing.
 
+pub mod array_places;
 pub mod bank_conflicts;
 pub mod between_sweeps;
 pub mod crossed;

@@ -12,7 +12,7 @@
 //! Needs: `gpu.func`s, whoever made them. Guarantees: indices and results are the same; each vector
 //! access keeps its promised alignment; the declared buffers stay within the limit of the device,
 //! or within what they had; a second run changes nothing. `tiled.bank_pad` notes for each buffer
-//! what became of it.
+//! what became of it, and `tiled.bank_pad_words` the words behind each row.
 //!
 //! ```text
 //! workgroup(%s : memref<32x32xf32, #gpu.address_space<workgroup>>)
@@ -41,7 +41,7 @@ use melior::ir::{Module, ShapedTypeLike, Type, ValueLike};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::tiled;
+use stencil_dialects::tiled::{self, BankPad as Pad};
 use stencil_runtime::device::Device;
 
 /// The pass in the registry.
@@ -87,24 +87,29 @@ fn pad<'c>(context: &'c Context, kernel: Op<'c>, device: &Device) -> Result<(), 
     let limit = i64::try_from(device.static_shared_per_block)
         .unwrap_or(i64::MAX)
         .min(i64::try_from(device.shared_per_block).unwrap_or(i64::MAX).saturating_sub(dynamic));
-    let mut notes = Vec::new();
-    for (buffer, uses) in buffers.iter().zip(&uses) {
+    let before = tiled::bank_pads(kernel)?;
+    let mut pads = Vec::new();
+    for (number, (buffer, uses)) in buffers.iter().zip(&uses).enumerate() {
+        let mut words = before.get(number).map_or(0, |pad| pad.words);
         let others = buffers.iter().filter(|other| mlir::key(**other) != mlir::key(*buffer));
         let others: Vec<MemRefType> =
             others.filter_map(|other| MemRefType::try_from(other.r#type()).ok()).collect();
-        notes.push(match Rows::of(*buffer, uses) {
+        let note = match Rows::of(*buffer, uses) {
             Err(reason) => format!("kept: {reason}"),
             Ok(rows) => {
                 let room = limit.saturating_sub(shared_bytes(&others));
                 let (ty, note) = rows.choose(uses, device, room);
                 if !same(ty, rows.ty) {
                     mlir::set_type(*buffer, ty.into());
+                    let row = lane_addresses::extents(*buffer).last().copied();
+                    words += row.map_or(0, |row| (row - rows.row) * rows.element / WORD);
                 }
                 note
             }
-        });
+        };
+        pads.push(Pad { words, note });
     }
-    tiled::set_bank_pad(context, kernel, &notes);
+    tiled::set_bank_pads(context, kernel, &pads);
     Ok(())
 }
 

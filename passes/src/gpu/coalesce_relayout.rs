@@ -43,7 +43,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Layout, Program, Record, Role, set_layout, set_layout_note};
 use stencil_dialects::tiled::{self, Launch, Repeat};
-use stencil_runtime::model::relayout::{NumberUse, Relayout, relayout};
+use stencil_runtime::model::relayout::{Cells, NumberUse, Relayout, relayout};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -191,7 +191,8 @@ fn traffic(record: &Record, launches: &[Launch], repeats: &[Repeat]) -> Relayout
         steps += launch.schedule.steps;
     }
     let state = record.numbers.first().is_some_and(|field| field.role == Role::State);
-    relayout((count(record.numbers.len()), record.number_bytes()), &uses, steps, state)
+    let (numbers, bytes) = (count(record.numbers.len()), record.number_bytes());
+    relayout(Cells { numbers, bytes, block: record.block }, &uses, steps, state)
 }
 
 /// The steps of a run, where the program has a number; of several results the positive ones count.

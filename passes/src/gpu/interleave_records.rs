@@ -15,9 +15,18 @@
 //!   %u = memref.reinterpret_cast %w to offset: [1], sizes: [8, 16], strides: [32, 2]
 //! ```
 //!
+//! An array of blocks (`stencil.block`) has one flat view for each number, and each access computes
+//! the place of its cell. Cell `c` of blocks of `B` cells of `K` numbers lies, in front of number `k`,
+//! at `c + (c - c mod B) * (K - 1)`:
+//!
+//! ```text
+//!   %h = memref.reinterpret_cast %w to offset: [0], sizes: [8192], strides: [1]
+//! ```
+//!
 //! Vectors of neighbouring cells become single accesses. Declines: a kernel that stores some
 //! numbers of a cell alone, or hands on the buffer of one. A second run changes nothing.
 
+use super::record_blocks::{self, Flat, Number};
 use crate::analysis::record_use;
 use crate::kernel::function;
 use crate::kernel::signature::Signature;
@@ -102,8 +111,7 @@ struct Kernel<'c, 'p> {
 #[derive(Clone, Copy)]
 struct Place<'c> {
     buffer: Val<'c>,
-    number: i64,
-    numbers: i64,
+    number: Number,
 }
 
 impl<'c> Kernel<'c, '_> {
@@ -141,11 +149,14 @@ impl<'c> Kernel<'c, '_> {
             }
         }
         let inner = builder.at(entry);
+        let mut flats = BTreeMap::new();
         for op in mlir::operations(old) {
-            self.copy(&inner, op, &places, &mut renamed)?;
+            self.copy(&inner, op, &places, (&mut renamed, &mut flats))?;
         }
         for op in mlir::walk(new) {
-            single_accesses(&inner, op)?;
+            if !record_blocks::access(&inner, op, &flats)? {
+                single_accesses(&inner, op)?;
+            }
         }
         mlir::move_before(new, op);
         mlir::erase(op);
@@ -208,7 +219,8 @@ impl<'c> Kernel<'c, '_> {
         let buffer = found.ok_or_else(|| Error::internal("a record without an argument"))?;
         let count = |number| i64::try_from(number).unwrap_or(i64::MAX);
         let (number, numbers) = (count(number), count(record.numbers.len()));
-        Ok(Some(Place { buffer: *buffer, number, numbers }))
+        let number = Number { number, numbers, block: record.block };
+        Ok(Some(Place { buffer: *buffer, number }))
     }
 
     /// Copies an operation of the body; a view of a number becomes one of the record.
@@ -217,7 +229,7 @@ impl<'c> Kernel<'c, '_> {
         builder: &Builder<'c>,
         op: Op<'c>,
         places: &BTreeMap<usize, Place<'c>>,
-        renamed: &mut BTreeMap<usize, Val<'c>>,
+        (renamed, flats): (&mut BTreeMap<usize, Val<'c>>, &mut BTreeMap<usize, Flat<'c>>),
     ) -> Result<(), Error> {
         let builder = Builder { location: op.location(), ..*builder };
         let operands = mlir::operands(op);
@@ -226,7 +238,16 @@ impl<'c> Kernel<'c, '_> {
             ("memref.reinterpret_cast", Some(place)) => {
                 let rest = operands.iter().skip(1);
                 let rest = rest.map(|old| *renamed.get(&mlir::key(*old)).unwrap_or(old));
-                let view = view(&builder, op, *place, &rest.collect::<Vec<_>>())?;
+                let rest = rest.collect::<Vec<_>>();
+                let view = match place.number.block {
+                    1 => view(&builder, op, *place, &rest)?,
+                    _ => {
+                        let (view, flat) =
+                            record_blocks::view(&builder, op, place.buffer, place.number, &rest)?;
+                        flats.insert(mlir::key(view), flat);
+                        view
+                    }
+                };
                 for result in mlir::results(op) {
                     renamed.insert(mlir::key(result), view);
                 }
@@ -266,7 +287,7 @@ fn view<'c>(
     }
     let apart = |stride: &i64| match *stride {
         i64::MIN => i64::MIN,
-        stride => stride.saturating_mul(place.numbers),
+        stride => stride.saturating_mul(place.number.numbers),
     };
     let strides: Vec<i64> = strides.iter().map(apart).collect();
     let known = sizes.iter().filter(|size| **size == i64::MIN).count();
@@ -275,13 +296,13 @@ fn view<'c>(
         .ok_or_else(|| Error::internal("a view with too few sizes"))?;
     let mut operands = [&[place.buffer], extents].concat();
     for step in steps {
-        operands.push(builder.multiply_constant(*step, place.numbers)?);
+        operands.push(builder.multiply_constant(*step, place.number.numbers)?);
     }
     let context = builder.context;
     let memref = MemRefType::try_from(place.buffer.r#type());
     let element = memref.map_err(|error| Error::internal(error.to_string()))?.element();
     let layout =
-        melior::ir::attribute::StridedLayoutAttribute::new(context, place.number, &strides);
+        melior::ir::attribute::StridedLayoutAttribute::new(context, place.number.number, &strides);
     let ty = MemRefType::new(element, &sizes, Some(layout.into()), None);
     let segments = [1, 0, extents.len() as i32, steps.len() as i32];
     builder.value(
@@ -289,7 +310,7 @@ fn view<'c>(
         &operands,
         ty.into(),
         &[
-            ("static_offsets", attribute::integers(context, &[place.number])),
+            ("static_offsets", attribute::integers(context, &[place.number.number])),
             ("static_sizes", attribute::integers(context, &sizes)),
             ("static_strides", attribute::integers(context, &strides)),
             ("operandSegmentSizes", attribute::integers32(context, &segments)),

@@ -8,6 +8,7 @@ pub mod hoist_guards;
 pub mod interleave_records;
 pub mod lower_peer;
 pub mod place_constants;
+mod record_blocks;
 mod record_transform;
 pub mod unroll_by_registers;
 mod vector_copy;

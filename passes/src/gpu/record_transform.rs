@@ -5,6 +5,7 @@
 //! both sides are coalesced. Rows of shared memory have an odd number of elements: the threads of a
 //! warp then access different banks.
 
+use super::record_blocks::{self, Number};
 use crate::kernel::field_buffers::extents;
 use crate::kernel::function;
 use crate::kernel::shared_memory::shared_type;
@@ -34,11 +35,13 @@ pub enum Transform {
     Unpack,
 }
 
-/// Threads of a block, whose cells lie in shared memory; none where a warp's cells have no room.
+/// Threads of a block, whose cells lie in shared memory; none where those of a warp, or of a block
+/// of the record, have no room.
 pub fn threads(subject: &Subject, record: &Record) -> Option<i64> {
     let room = i64::try_from(subject.device.static_shared_per_block).unwrap_or(i64::MAX);
     let row = row(record).saturating_mul(record.number_bytes());
-    THREADS.into_iter().find(|threads| row.saturating_mul(*threads) <= room)
+    let fits = |threads: &i64| threads % record.block == 0 && row.saturating_mul(*threads) <= room;
+    THREADS.into_iter().find(fits)
 }
 
 /// Elements of a row of shared memory, which has the numbers of a cell.
@@ -170,7 +173,7 @@ impl<'c> Body<'c, '_> {
         let block = builder.multiply_constant(block_id(builder)?, self.threads)?;
         let rest = builder.binary("arith.subi", cells, block)?;
         let found = Cells {
-            structs: view(builder, *structs, builder.multiply_constant(cells, self.count())?)?,
+            structs: view(builder, *structs, self.in_records(builder, cells)?)?,
             numbers: numbers
                 .iter()
                 .map(|buffer| view(builder, *buffer, cells))
@@ -207,24 +210,52 @@ impl<'c> Body<'c, '_> {
         let builder = &self.builder;
         let numbers = builder.index(self.count())?;
         let first = builder.binary("arith.muli", cells.first, numbers)?;
-        let end = builder.binary("arith.muli", cells.count, numbers)?;
+        let end = self.in_records(builder, cells.count)?;
         let bounds = (cells.thread, end, builder.index(self.threads)?);
         builder.repeat(bounds, |builder, at| {
-            let row = builder.binary("arith.divui", at, numbers)?;
-            let number = builder.binary("arith.remui", at, numbers)?;
+            let (row, number) = self.cell_and_number(builder, at, numbers)?;
             let place = builder.add(first, at)?;
             let (outside, inside) = ((cells.structs, [place]), (cells.shared, [row, number]));
-            match self.transform {
-                Transform::Pack => {
-                    let value = builder.load(outside.0, &outside.1)?;
-                    builder.store(value, inside.0, &inside.1)
-                }
-                Transform::Unpack => {
-                    let value = builder.load(inside.0, &inside.1)?;
-                    builder.store(value, outside.0, &outside.1)
-                }
+            let (from, to) = match self.transform {
+                Transform::Pack => ((outside.0, &outside.1[..]), (inside.0, &inside.1[..])),
+                Transform::Unpack => ((inside.0, &inside.1[..]), (outside.0, &outside.1[..])),
+            };
+            let copy = |builder: &Builder<'c>| {
+                let value = builder.load(from.0, from.1)?;
+                builder.store(value, to.0, to.1)
+            };
+            if self.record.block == 1 {
+                return copy(builder);
             }
+            // The last block of the record may have fewer cells.
+            let is_cell = builder.compare(Compare::Lt, row, cells.count)?;
+            builder.when(is_cell, copy)
         })
+    }
+
+    /// Elements of an array of structs that so many cells take, whole blocks of them.
+    fn in_records(&self, builder: &Builder<'c>, cells: Val<'c>) -> Result<Val<'c>, Error> {
+        let (numbers, block) = (self.count(), self.record.block);
+        record_blocks::elements(builder, cells, Number { number: 0, numbers, block })
+    }
+
+    /// The cell of the block of threads, and its number, at a place of the block's part.
+    fn cell_and_number(
+        &self,
+        builder: &Builder<'c>,
+        at: Val<'c>,
+        numbers: Val<'c>,
+    ) -> Result<(Val<'c>, Val<'c>), Error> {
+        if self.record.block == 1 {
+            let row = builder.binary("arith.divui", at, numbers)?;
+            return Ok((row, builder.binary("arith.remui", at, numbers)?));
+        }
+        let block = builder.index(self.record.block)?;
+        let (rows, lane) =
+            (builder.binary("arith.divui", at, block)?, builder.binary("arith.remui", at, block)?);
+        let before = builder.binary("arith.divui", rows, numbers)?;
+        let before = builder.binary("arith.muli", before, block)?;
+        Ok((builder.add(before, lane)?, builder.binary("arith.remui", rows, numbers)?))
     }
 
     /// Moves the numbers of the thread's own cell between shared memory and their buffers.

@@ -69,8 +69,9 @@ impl Number<'_, '_> {
         }
         let name = self.record.name;
         let numbers = u32::try_from(self.record.numbers.len()).unwrap_or(u32::MAX);
+        let block = u32::try_from(self.record.block).unwrap_or(u32::MAX);
         let of = |name_of_buffer: String| BufferDecl {
-            layout: BufferLayout::Records { numbers },
+            layout: BufferLayout::Records { numbers, block },
             start: Start::Record(name.to_owned()),
             ..buffer(first, name_of_buffer)
         };
@@ -99,7 +100,11 @@ pub fn settings(program: &Program) -> Result<Vec<RecordSettings>, Error> {
         }
         all.push(RecordSettings {
             field: member.field.to_owned(),
-            layout: field.layout.map_or("soa", Layout::name).to_owned(),
+            layout: match (field.layout, field.block) {
+                (None, _) => "soa".to_owned(),
+                (Some(layout), 1) => layout.name().to_owned(),
+                (Some(layout), block) => format!("{}, blocks of {block} cells", layout.name()),
+            },
             note: note.unwrap_or("kernels use it as it is").to_owned(),
         });
     }

@@ -13,6 +13,8 @@
 //!                    stencil.member = {field = "F", offset = 0, size = 36}, ...}
 //! ```
 //!
+//! With `block=32` they have `stencil.block = 32` as well: the numbers of 32 cells lie side by side.
+//!
 //! Declines, with a note at the first field: numbers of several types, one number alone, and gaps.
 
 use crate::options::Options;
@@ -24,23 +26,37 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{
-    Field, Layout, Program, Role, is_program, set_layout, set_layout_note,
+    Field, Layout, Program, Role, is_program, set_block, set_layout, set_layout_note,
 };
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "aos-fields",
     summary: "take fields of structs and vecs as arrays of structs",
-    options: &[],
-    read: |_: &Options| Ok(Box::new(AosFields)),
+    options: &[("block", "cells whose numbers lie side by side, a power of two, by default 1")],
+    read: |options: &Options| {
+        let block = options.integer("block", 1..=1024)?.unwrap_or(1);
+        if !u64::try_from(block).is_ok_and(u64::is_power_of_two) {
+            return Err(Error::user(format!("block is a power of two, not {block}")));
+        }
+        Ok(Box::new(AosFields { block }))
+    },
 };
 
 /// The pass.
-pub struct AosFields;
+#[derive(Clone, Copy, Debug)]
+pub struct AosFields {
+    /// Cells whose numbers lie side by side, a power of two; 1 is an array of structs.
+    pub block: i64,
+}
 
 impl Pass for AosFields {
     fn info(&self) -> &'static Info {
         &INFO
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        (self.block > 1).then(|| ("block", self.block.to_string())).into_iter().collect()
     }
 
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
@@ -61,7 +77,14 @@ impl Pass for AosFields {
             let taken = program.declares(member.field);
             match obstacle(&numbers, member.size, taken) {
                 Some(reason) => set_layout_note(&builder, field.op, reason),
-                None => numbers.iter().for_each(|one| set_layout(&builder, one.op, Layout::Aos)),
+                None => {
+                    for one in numbers {
+                        set_layout(&builder, one.op, Layout::Aos);
+                        if self.block > 1 {
+                            set_block(&builder, one.op, self.block);
+                        }
+                    }
+                }
             }
         }
         Ok(())

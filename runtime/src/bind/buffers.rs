@@ -160,7 +160,9 @@ pub fn bound(
         BufferLayout::Blocked { block } => {
             Placement::Blocked { block: block.iter().map(|cells| *cells as usize).collect() }
         }
-        BufferLayout::Records { numbers } => Placement::Records { numbers: *numbers as usize },
+        BufferLayout::Records { numbers, block } => {
+            Placement::Records { numbers: *numbers as usize, block: *block as usize }
+        }
     };
     let cells = placement.cells(&shape);
     if cells > most_cells(plan) {

@@ -11,8 +11,10 @@ pub const MOST_DIMENSIONS: usize = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Binding {
     pub(super) element: Element,
-    /// Cells per dimension, slowest first.
+    /// Cells per dimension of the field, slowest first.
     pub(super) shape: Vec<usize>,
+    /// Cells per dimension of the memory: those of the field, or with its last dimension in blocks.
+    pub(super) steps: Vec<usize>,
     pub(super) memory: Memory,
 }
 
@@ -48,7 +50,8 @@ pub(super) enum Place {
 }
 
 impl Binding {
-    /// Memory for a field of a plan.
+    /// Memory for a field of a plan. With one dimension more than the field has, the last two of
+    /// the shape are blocks of the field's last dimension, and the cells of a block.
     ///
     /// # Errors
     /// When it does not fit the field, can't be all at addresses, or is to be written and may not.
@@ -73,8 +76,9 @@ impl Binding {
             let own = field.element;
             return Err(wrong(format!("its cells are {own}, the memory's are {element}")));
         }
-        if shape.len() != field.extents.len() || shape.len() > MOST_DIMENSIONS {
-            let (own, found) = (field.extents.len(), shape.len());
+        let (own, found) = (field.extents.len(), shape.len());
+        let in_blocks = found == own + 1 && own > 0;
+        if (found != own && !in_blocks) || found > MOST_DIMENSIONS {
             return Err(wrong(format!("it has {own} dimensions, the shape has {found}")));
         }
         let extents: Option<Vec<_>> = shape.iter().map(|n| usize::try_from(*n).ok()).collect();
@@ -84,11 +88,16 @@ impl Binding {
             let shape = shape_text(&shape);
             return Err(wrong(format!("{shape} cells do not fit in memory addresses")));
         }
+        let steps = shape;
+        let mut shape = steps.clone();
+        if let (true, Some(cells), Some(blocks)) = (in_blocks, shape.pop(), shape.last_mut()) {
+            *blocks *= cells;
+        }
         let strides = |strides: Option<Vec<i64>>| match strides {
-            None => Ok(row_major(element, &shape)),
-            Some(strides) if strides.len() != shape.len() => {
-                let (own, found) = (shape.len(), strides.len());
-                Err(wrong(format!("it has {own} dimensions, the strides {found}")))
+            None => Ok(row_major(element, &steps)),
+            Some(strides) if strides.len() != steps.len() => {
+                let (own, found) = (steps.len(), strides.len());
+                Err(wrong(format!("the shape has {own} dimensions, the strides {found}")))
             }
             Some(strides) => Ok(strides.iter().map(|n| *n as isize).collect()),
         };
@@ -100,7 +109,7 @@ impl Binding {
                 Memory::Host { address, strides: strides(own)?, writable }
             }
         };
-        let binding = Self { element, shape, memory };
+        let binding = Self { element, shape, steps, memory };
         binding.check(field.role).map_err(wrong)?;
         Ok(binding)
     }
@@ -127,7 +136,7 @@ impl Binding {
         }
         let beyond = || "the strides lead beyond all memory addresses".to_owned();
         let (mut first, mut last) = (address, address);
-        for (extent, stride) in self.shape.iter().zip(strides) {
+        for (extent, stride) in self.steps.iter().zip(strides) {
             let span = stride.unsigned_abs().checked_mul(extent - 1).ok_or_else(beyond)?;
             if *stride < 0 {
                 first = first.checked_sub(span).filter(|first| *first > 0).ok_or_else(beyond)?;
@@ -147,7 +156,7 @@ impl Binding {
 
     /// Whether cells may share bytes: a stride is shorter than what lies within.
     fn overlaps(&self, strides: &[isize]) -> bool {
-        let of = self.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
+        let of = self.steps.iter().zip(strides).filter(|(extent, _)| **extent > 1);
         let mut steps: Vec<_> = of.map(|(n, stride)| (stride.unsigned_abs(), *n)).collect();
         steps.sort_unstable();
         let mut within = self.element.size();
@@ -192,7 +201,7 @@ impl Binding {
             Memory::Device { address, strides } => (*address, strides.clone()),
         };
         let (mut first, mut steps) = (address, Vec::new());
-        for (extent, stride) in self.shape.iter().zip(&strides).filter(|(extent, _)| **extent > 1) {
+        for (extent, stride) in self.steps.iter().zip(&strides).filter(|(extent, _)| **extent > 1) {
             if *stride < 0 {
                 first = first.checked_sub((stride.unsigned_abs() * (extent - 1)) as u64)?;
             }
@@ -210,8 +219,8 @@ impl Binding {
     /// Whether the cells lie as in an array: row-major, with nothing between them.
     pub fn is_dense(&self) -> bool {
         let (Memory::Host { strides, .. } | Memory::Device { strides, .. }) = &self.memory;
-        let dense = row_major(self.element, &self.shape);
-        let of = self.shape.iter().zip(strides.iter().zip(&dense));
+        let dense = row_major(self.element, &self.steps);
+        let of = self.steps.iter().zip(strides.iter().zip(&dense));
         let fits =
             of.filter(|(extent, _)| **extent > 1).all(|(_, (stride, dense))| stride == dense);
         fits || self.bytes() == 0
@@ -226,8 +235,8 @@ impl Binding {
         }
         let size = self.element.size();
         let mut run = size;
-        let mut outer = self.shape.len();
-        if let (Some(extent), Some(stride)) = (self.shape.last(), strides.last())
+        let mut outer = self.steps.len();
+        if let (Some(extent), Some(stride)) = (self.steps.last(), strides.last())
             && *stride == size as isize
         {
             (run, outer) = (size * extent, outer - 1);
@@ -240,7 +249,7 @@ impl Binding {
             visit(offset, place, run);
             place += run;
             // The last dimension that has another cell goes on, those after it start again.
-            let next = index.iter().zip(&self.shape).rposition(|(at, extent)| at + 1 < *extent);
+            let next = index.iter().zip(&self.steps).rposition(|(at, extent)| at + 1 < *extent);
             let Some(next) = next else { return };
             for (dimension, at) in index.iter_mut().enumerate().skip(next) {
                 *at = if dimension == next { *at + 1 } else { 0 };
@@ -280,7 +289,7 @@ mod tests {
 
     fn binding(shape: &[usize], strides: &[isize]) -> Binding {
         let memory = Memory::Host { address: 1 << 20, strides: strides.to_vec(), writable: true };
-        Binding { element: Element::F32, shape: shape.to_vec(), memory }
+        Binding { element: Element::F32, shape: shape.to_vec(), steps: shape.to_vec(), memory }
     }
 
     fn runs(binding: &Binding) -> Vec<(isize, usize, usize)> {

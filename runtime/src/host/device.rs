@@ -179,7 +179,7 @@ fn copied(
                     return Err(HostError::Argument(format!(
                         "field `{name}` lies on a device with strides; give a copy that is \
                          contiguous, or all of an array of structs to a program that is compiled \
-                         with the layout aos"
+                         with the layout aos or blocks"
                     )));
                 }
                 let mut array = Array::zeros(field.element, &field.shape)?;

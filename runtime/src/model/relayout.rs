@@ -2,7 +2,7 @@
 //!
 //! A warp's access to one number of 32 neighbouring cells touches each 32-byte sector of these
 //! cells, or one for each cell where a cell is longer. From an array of its own it touches the
-//! bytes of the number alone (CUDA C++ Programming Guide, device memory accesses; Ryoo et al.,
+//! bytes of the number alone, and from blocks that fill sectors as well (CUDA C++ Programming Guide, device memory accesses; Ryoo et al.,
 //! PPoPP 2008, figure 5). The model compares bytes that pass between the level 1 caches and the
 //! rest of the memory:
 //!
@@ -35,16 +35,27 @@ pub struct Relayout {
     pub steps: i64,
 }
 
-/// Counts the bytes of a record of so many numbers, each of `bytes` bytes, in launches that take
-/// `steps` steps together. Its value goes back to the array of structs where `back` holds.
+/// The cells of an array of structs, or of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cells {
+    /// Numbers of a cell.
+    pub numbers: i64,
+    /// Bytes of a number.
+    pub bytes: i64,
+    /// Cells whose numbers lie side by side; 1 for an array of structs.
+    pub block: i64,
+}
+
+/// Counts the bytes of a record in launches that take `steps` steps together. Its value goes back
+/// to the array of structs where `back` holds.
 pub fn relayout(
-    (numbers, bytes): (i64, i64),
+    Cells { numbers, bytes, block }: Cells,
     launches: &[NumberUse],
     steps: i64,
     back: bool,
 ) -> Relayout {
     let cell = numbers.saturating_mul(bytes);
-    let touched = cell.min(SECTOR);
+    let touched = cell.min(bytes.max(SECTOR / block.max(1)));
     let saved = launches.iter().map(|launch| {
         let read = cell.min(launch.read * touched) - launch.read * bytes;
         read + launch.written * (touched - bytes)
@@ -75,27 +86,47 @@ mod tests {
     fn populations_of_a_lattice_pay_at_once() {
         // d2q9: 36 bytes, nine stores of a sector each in place of four bytes.
         let all = NumberUse { read: 9, written: 9 };
-        let found = relayout((9, 4), &[all], 1, true);
+        let d2q9 = Cells { numbers: 9, bytes: 4, block: 1 };
+        let found = relayout(d2q9, &[all], 1, true);
         assert_eq!(found, Relayout { moved: 144, saved: 9 * 28, steps: 1 });
         assert_eq!(found.pays_from(), Some(1));
         // Ten steps a launch save a tenth in each: 25.2 bytes.
-        let found = relayout((9, 4), &[all], 10, true);
+        let found = relayout(d2q9, &[all], 10, true);
         assert_eq!((found.pays_from(), found.saved_by_a_step()), (Some(6), 25.2));
+    }
+
+    #[test]
+    fn blocks_that_fill_sectors_never_pay() {
+        // Nine stores of four bytes; with two cells a block each number counts 16.
+        let all = NumberUse { read: 9, written: 9 };
+        let blocks = |block| relayout(Cells { numbers: 9, bytes: 4, block }, &[all], 1, true);
+        assert_eq!((blocks(32).saved, blocks(8).saved), (0, 0));
+        assert_eq!((blocks(2).saved, blocks(32).pays_from()), (9 * 12, None));
     }
 
     #[test]
     fn short_cells_need_more_steps() {
         // Two numbers of 4 bytes: a store touches 8 bytes in place of 4.
         let both = NumberUse { read: 2, written: 2 };
-        let found = relayout((2, 4), &[both], 1, true);
+        let found = relayout(Cells { numbers: 2, bytes: 4, block: 1 }, &[both], 1, true);
         assert_eq!((found.moved, found.saved, found.pays_from()), (32, 8, Some(5)));
         // Numbers of 32 bytes fill sectors.
-        assert_eq!(relayout((4, 32), &[both], 1, true).pays_from(), None);
+        assert_eq!(
+            relayout(Cells { numbers: 4, bytes: 32, block: 1 }, &[both], 1, true).pays_from(),
+            None
+        );
     }
 
     #[test]
     fn reads_alone_pay_where_numbers_are_left_out() {
-        let const_field = |read| relayout((3, 4), &[NumberUse { read, written: 0 }], 1, false);
+        let const_field = |read| {
+            relayout(
+                Cells { numbers: 3, bytes: 4, block: 1 },
+                &[NumberUse { read, written: 0 }],
+                1,
+                false,
+            )
+        };
         // All are read: a cache serves them from the same sectors.
         assert_eq!(const_field(3).pays_from(), None);
         // One of three: 12 bytes in place of 4.

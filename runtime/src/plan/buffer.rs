@@ -93,11 +93,15 @@ pub enum BufferLayout {
         /// Cells of a block per dimension, slowest first.
         block: Vec<u32>,
     },
-    /// An array of structs: cells row after row without padding, each of as many numbers as a
-    /// struct or vec has.
+    /// An array of structs, or of blocks: cells row after row without padding, each of as many
+    /// numbers as a struct or vec has.
     Records {
         /// Numbers of a cell.
         numbers: u32,
+        /// Cells of a block, row-major: the first numbers of all of them lie side by side, then
+        /// the second ones, and so on. The last block is filled up. A block of one is a struct.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        block: u32,
     },
 }
 
@@ -106,6 +110,15 @@ impl BufferLayout {
     pub fn is_row_major(&self) -> bool {
         *self == Self::RowMajor
     }
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// Whether a number may be left out.

@@ -5,7 +5,8 @@ use super::{BufferDecl, BufferKind, BufferLayout, Part, Plan, Start};
 /// Checks that a buffer of records begins with all numbers of a declared field, in order. Only a
 /// buffer with the layout `records` may do so.
 pub(super) fn buffer(plan: &Plan, buffer: &BufferDecl) -> Result<(), String> {
-    let (BufferLayout::Records { numbers }, Start::Record(name)) = (&buffer.layout, &buffer.start)
+    let (BufferLayout::Records { numbers, block }, Start::Record(name)) =
+        (&buffer.layout, &buffer.start)
     else {
         return match (&buffer.layout, &buffer.start) {
             (BufferLayout::Records { .. }, _) => {
@@ -17,6 +18,9 @@ pub(super) fn buffer(plan: &Plan, buffer: &BufferDecl) -> Result<(), String> {
             _ => Ok(()),
         };
     };
+    if !block.is_power_of_two() {
+        return Err(format!("has blocks of {block} cells; their number is a power of two"));
+    }
     if buffer.kind != BufferKind::Field {
         return Err("starts with a record, and is not of the kind `field`".to_string());
     }
@@ -41,7 +45,7 @@ pub(super) fn buffer(plan: &Plan, buffer: &BufferDecl) -> Result<(), String> {
 /// Checks that a part names a number of its buffer's records if, and only if, it has some.
 pub(super) fn part(part: &Part, buffer: &BufferDecl) -> Result<(), String> {
     let numbers = match buffer.layout {
-        BufferLayout::Records { numbers } => Some(numbers),
+        BufferLayout::Records { numbers, .. } => Some(numbers),
         _ => None,
     };
     match (part.number, numbers) {
@@ -77,7 +81,7 @@ pub(crate) mod tests {
         plan.fields = vec![number("x", 0), number("y", 1)];
         let mut buffer = plan.buffers.first().cloned().unwrap();
         buffer.extents.clone_from(&plan.fields[0].extents);
-        buffer.layout = BufferLayout::Records { numbers: 2 };
+        buffer.layout = BufferLayout::Records { numbers: 2, block: 1 };
         buffer.start = Start::Record("P".to_owned());
         buffer.name = "P".to_owned();
         plan.buffers = vec![buffer.clone(), BufferDecl { name: "P'".to_owned(), ..buffer }];
@@ -96,7 +100,8 @@ pub(crate) mod tests {
     #[test]
     fn buffers_of_records_hold_all_numbers_of_a_field() {
         points().validate().unwrap();
-        let text = refused(|plan| plan.buffers[0].layout = BufferLayout::Records { numbers: 3 });
+        let text =
+            refused(|plan| plan.buffers[0].layout = BufferLayout::Records { numbers: 3, block: 1 });
         assert!(text.contains("records of 3 numbers, and `P` has 2"), "{text}");
         let text = refused(|plan| plan.buffers[1].layout = BufferLayout::RowMajor);
         assert!(text.contains("starts with a record, and has another layout"), "{text}");

@@ -1,4 +1,4 @@
-// error: the array of structs @W needs numbers of one layout, type, grid and role; @W.h and @W.u differ
+// error: the array of structs @W needs numbers of one layout, block, type, grid and role; @W.h and @W.u differ
 #zero = affine_map<()[n] -> (0)>
 #last = affine_map<()[n] -> (n - 1)>
 #first = affine_map<()[n] -> (1)>

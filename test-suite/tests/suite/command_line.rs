@@ -332,27 +332,6 @@ fn messages_about_long_values_are_short() {
     }
 }
 
-/// Passes of upstream that crash on some modules are told by name, with the exit code of an input.
-/// This one reads memory that is not its own, and a few runs of a hundred do not crash.
-#[test]
-fn a_crash_of_upstreams_is_told() {
-    let scratch = Scratch::new();
-    let text = "func.func @f(%n: index) {\naffine.for %i = 0 to %n {\n}\nreturn\n}\n";
-    scratch.write("loop.mlir", text);
-    let pass = "int-range-optimizations";
-    for (tool, option) in [
-        ("stencil-opt", format!("--pass-pipeline=builtin.module({pass})")),
-        ("stencilc", format!("--passes=builtin.module({pass})")),
-    ] {
-        let run = || scratch.run(tool, &["loop.mlir", &option, "-o", "out"]);
-        let outcome = (0..9).map(|_| run()).find(|outcome| outcome.code != Some(0)).unwrap();
-        assert_eq!((outcome.code, &*outcome.stdout), (Some(1), ""), "{}", outcome.stderr);
-        let message = format!("error: upstream's pass {pass} ends the process on this module;");
-        assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
-        assert_eq!(outcome.new_files, [""; 0]);
-    }
-}
-
 /// One wrong bit in libdevice: LLVM refuses the file, crashes with the sentence for that, or does
 /// not look at the bit.
 #[test]

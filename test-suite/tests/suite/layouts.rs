@@ -55,6 +55,10 @@ fn arrays_of_structs_are_coalesced_behind_the_transform() {
         assert_eq!(kernels[2]["name"], "unpack_F");
         assert_eq!(kernels[1]["launches"], 1);
         assert!(fields == relaid, "{program}");
+        // Blocks are as coalesced as arrays of their own, without a transform.
+        let (blocks, [kernel]) = with_kernels(run(program, sizes, "blocks"));
+        assert!(efficiency(&kernel) > 0.9, "{program}: {}", efficiency(&kernel));
+        assert!(fields == blocks, "{program}");
         // The transform reads and writes each number once.
         let moved = |kernel: &Value| kernel["total"]["global_read"]["bytes"].as_u64().unwrap();
         assert_eq!(moved(&kernels[1]), moved(&kernels[2]));
@@ -72,7 +76,7 @@ fn with_kernels<const COUNT: usize>(
 #[test]
 fn all_strategies_take_arrays_of_structs() {
     for strategy in ["naive", "block", "stream", "plane"] {
-        for layout in ["aos-direct", "aos-relaid"] {
+        for layout in ["aos-direct", "aos-relaid", "blocks"] {
             let scratch = Scratch::new();
             scratch.copy("programs/d2q9.stencil");
             let words = [
@@ -107,10 +111,13 @@ fn buffers_that_are_handed_on_are_relaid() {
                    field W : Wave on G\nfn wave -> W [1..N-2] = Wave { before: W[0].now,\n\
                    now: 1.5*W[0].now - W[0].before + 0.25*(W[-1].now + W[1].now) }\nsteps 7";
     scratch.write("wave.stencil", program);
-    let run = ["run", "wave.stencil", "--target", "sim", "--in", "W=random:3", "--size", "N=1000"];
-    let outcome =
-        scratch.run("stencilc", &[&run, ["--check", "--layout", "aos"].as_slice()].concat());
-    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let run = ["run", "wave.stencil", "--target", "sim", "--in", "W=random:3"];
+    // The last block has fewer cells.
+    for (layout, size) in [("aos", "N=1000"), ("blocks", "N=1001")] {
+        let words = ["--check", "--layout", layout, "--size", size];
+        let outcome = scratch.run("stencilc", &[&run, words.as_slice()].concat());
+        assert_eq!(outcome.code, Some(0), "{layout}: {}", outcome.stderr);
+    }
 }
 
 #[test]
