@@ -1,11 +1,12 @@
 """The search for the fastest tile of affine loops, held against all tiles of a coarser grid.
 
-    python3 test-suite/bench/search.py build FOLDER [PROGRAM...]
+    python3 test-suite/bench/search.py build FOLDER [PROGRAM...] [--release RELEASE] [--jobs J]
     python3 FOLDER/search.py run FOLDER OUT.tsv [--seconds S]
     python3 test-suite/bench/search.py show OUT.tsv
 
 PROGRAM is one of mm-f32, mv, tmv, mvt, mri-q and cp; without any, mm-f32, tmv and mri-q are built.
-`build` needs the compiled project, ptxas and no GPU. FOLDER then holds all that `run` needs beside
+`build` needs the compiled project, or the folder RELEASE with `stencilc` and `stencil-bench`, ptxas
+and no GPU; it compiles J tiles at a time. FOLDER then holds all that `run` needs beside
 Python and a GPU: plans, PTX, `stencil-bench` and the scripts.
 
 The pruned candidates are those of `stencilc --candidates`. The others have every power of two of
@@ -16,6 +17,8 @@ compiler takes without a search. Exit code 1 if a run fails.
 """
 
 import argparse
+import concurrent.futures
+import functools
 import itertools
 import json
 import pathlib
@@ -82,48 +85,55 @@ def tile_of(plan):
     return threads, settings["copies"]["copiers"], cells, settings["copies"]["time"]
 
 
-def build(folder, names):
+def build(folder, names, release, jobs):
     """Compiles all tiles of some programs."""
     if unknown := set(names) - set(PROGRAMS):
         sys.exit(f"error: no program {sorted(unknown)[0]}; there are {', '.join(PROGRAMS)}")
-    release = common.ROOT / "target/release"
     stencilc = release / "stencilc"
     common.take_along(folder, release, "search.py")
-    made = {}
-    for name in names:
-        axes, sizes, options, tolerance = PROGRAMS[name]
-        source = common.ROOT / f"test-suite/nests/{name}.mlir"
-        start, rows = time.monotonic(), []
-        words = [stencilc, source, *options, "--emit=ptx,plan"]
-        common.call([*words, "--no-nest-tiles", "-o", folder / f"{name}.plain"])
-        common.call([*words, "-o", folder / f"{name}.default"])
-        rows.append([f"{name}.default", "default", "the compiler's own"])
-        found = common.call([*words, "--candidates", MOST, "-o", folder / name])
-        left = [line.strip() for line in found.stderr.splitlines()]
-        left = left[[line.startswith("tiles left") for line in left].index(True) + 1:]
-        left = left[:[line.startswith("number") for line in left].index(True)]
-        searched, seen = time.monotonic() - start, set()
-        for plan in sorted(folder.glob(f"{name}.[0-9]*.plan.json")):
-            tile = text(tile_of(json.loads(plan.read_text())))
-            seen.add(tile)
-            rows.append([plan.name.removesuffix(".plan.json"), "pruned", tile])
-        for place, tile in enumerate(grid(axes)):
-            if text(tile) in seen:
-                continue
-            passes = f"builtin.module(sink-time-loops,tile-affine-nest{{{text(tile)}}},{LOWERING})"
-            stem = f"{name}.all.{place}"
-            done = subprocess.run(
-                [*map(str, words), "--passes", passes, "-o", folder / stem],
-                capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                rows.append([stem, "all", text(tile)])
-            elif "error: internal" in done.stderr:
-                sys.exit(f"{name} {text(tile)}: {done.stderr}")
-        made[name] = {"sizes": sizes, "tolerance": tolerance, "left": left, "rows": rows}
-        print(f"{name}: {left}, {len(rows)} in all; searched in {searched:.0f} s, "
-              f"{time.monotonic() - start:.0f} s in all", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        pruned = list(pool.map(lambda name: searched(stencilc, folder, name), names))
+        made = {}
+        for name, (left, rows) in zip(names, pruned, strict=True):
+            axes, sizes, _, tolerance = PROGRAMS[name]
+            seen = {tile for _, _, tile in rows}
+            others = [tile for tile in grid(axes) if text(tile) not in seen]
+            one = functools.partial(alone, stencilc, folder, name)
+            rows += filter(None, pool.map(one, range(len(others)), others))
+            made[name] = {"sizes": sizes, "tolerance": tolerance, "left": left, "rows": rows}
+            print(f"{name}: {left}, {len(rows)} in all", flush=True)
     record = {"commit": common.commit(), "programs": made}
     (folder / "search.json").write_text(json.dumps(record))
+
+
+def searched(stencilc, folder, name):
+    """Compiles the candidates that the compiler leaves: its limits, and the tiles."""
+    source = common.ROOT / f"test-suite/nests/{name}.mlir"
+    words = [stencilc, source, *PROGRAMS[name][2], "--emit=ptx,plan"]
+    common.call([*words, "--no-nest-tiles", "-o", folder / f"{name}.plain"])
+    common.call([*words, "-o", folder / f"{name}.default"])
+    rows = [[f"{name}.default", "default", "the compiler's own"]]
+    found = common.call([*words, "--candidates", MOST, "-o", folder / name])
+    left = [line.strip() for line in found.stderr.splitlines()]
+    left = left[[line.startswith("tiles left") for line in left].index(True) + 1:]
+    left = left[:[line.startswith("number") for line in left].index(True)]
+    for plan in sorted(folder.glob(f"{name}.[0-9]*.plan.json")):
+        tile = text(tile_of(json.loads(plan.read_text())))
+        rows.append([plan.name.removesuffix(".plan.json"), "pruned", tile])
+    return left, rows
+
+
+def alone(stencilc, folder, name, place, tile):
+    """Compiles a tile that the search leaves out; nothing where it can't be compiled."""
+    source = common.ROOT / f"test-suite/nests/{name}.mlir"
+    passes = f"builtin.module(sink-time-loops,tile-affine-nest{{{text(tile)}}},{LOWERING})"
+    stem = f"{name}.all.{place}"
+    words = [stencilc, source, *PROGRAMS[name][2], "--emit=ptx,plan", "--passes", passes]
+    done = subprocess.run(
+        [*map(str, words), "-o", folder / stem], capture_output=True, text=True, check=False)
+    if "error: internal" in done.stderr:
+        sys.exit(f"{name} {text(tile)}: {done.stderr}")
+    return None if done.returncode else [stem, "all", text(tile)]
 
 
 def run(folder, out, seconds):
@@ -189,6 +199,8 @@ def main():
     command.add_argument("folder", type=pathlib.Path)
     usual = ["mm-f32", "tmv", "mri-q"]
     command.add_argument("programs", nargs="*", metavar="PROGRAM", default=usual)
+    command.add_argument("--release", type=pathlib.Path, default=common.ROOT / "target/release")
+    command.add_argument("--jobs", type=int, default=1)
     command = commands.add_parser("run")
     command.add_argument("folder", type=pathlib.Path)
     command.add_argument("out")
@@ -197,7 +209,7 @@ def main():
     command.add_argument("out")
     args = parser.parse_args()
     if args.command == "build":
-        build(args.folder, args.programs)
+        build(args.folder, args.programs, args.release, args.jobs)
     elif args.command == "run":
         run(args.folder, args.out, args.seconds)
     else:

@@ -313,7 +313,7 @@ mod tests {
     fn fields_that_share_memory_are_found() {
         let at = |address: usize, shape: &[usize], strides: &[isize]| {
             let memory = Memory::Host { address, strides: strides.to_vec(), writable: true };
-            Binding { element: Element::F32, shape: shape.to_vec(), memory }
+            Binding { element: Element::F32, shape: shape.to_vec(), steps: shape.to_vec(), memory }
         };
         let meet = |one: &Binding, other: &Binding| {
             assert_eq!(one.meets(other), other.meets(one));
