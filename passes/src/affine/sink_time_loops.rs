@@ -26,7 +26,8 @@
 //!
 //! That is what the threads of a launch do: each has its iterations of the loops in space, and runs
 //! its loops in time around what is left. Leaves alone: loops that the host runs, loops around more
-//! than one operation, and loops whose inner bounds depend on the outer counter.
+//! than one operation, loops whose inner bounds depend on the outer counter, and loops of which the
+//! mapping takes the inner one for threads in either order.
 
 use super::launches::{Function, Launch, is_loop};
 use super::lower_affine_nest::with_launches;
@@ -55,19 +56,45 @@ impl Pass for SinkTimeLoops {
     }
 
     fn run<'c>(&self, _: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        with_launches(module, |function, phases| {
-            for launch in phases.iter().flat_map(|phase| &phase.launches) {
-                if let [root] = launch.ops[..] {
-                    sink(function, launch, root);
-                }
-            }
-            Ok(())
-        })
+        let sunk = sink_all(module)?;
+        if sunk.is_empty() {
+            return Ok(());
+        }
+        // What would change again has no better order.
+        let again = sink_all(module)?;
+        again.iter().for_each(|pairs| undo(pairs));
+        let loops: Vec<Op> =
+            again.iter().flatten().flat_map(|(one, other)| [*one, *other]).collect();
+        let turns = |pairs: &&Vec<Pair>| pairs.iter().any(|(outer, _)| loops.contains(outer));
+        sunk.iter().filter(turns).for_each(|pairs| undo(pairs));
+        Ok(())
+    }
+}
+
+/// A loop that went inside of another one.
+type Pair<'c> = (Op<'c>, Op<'c>);
+
+/// What changed places, for each launch with a change, in order.
+fn sink_all<'c>(module: &Module<'c>) -> Result<Vec<Vec<Pair<'c>>>, Error> {
+    with_launches(module, |function, phases| {
+        let launches = phases.iter().flat_map(|phase| &phase.launches);
+        let sunk = launches.filter_map(|launch| match launch.ops[..] {
+            [root] => Some(sink(function, launch, root)),
+            _ => None,
+        });
+        Ok(sunk.filter(|pairs| !pairs.is_empty()).collect())
+    })
+}
+
+fn undo(pairs: &[Pair]) {
+    for (outer, inner) in pairs.iter().rev() {
+        exchange(*inner, *outer);
     }
 }
 
 /// Exchanges neighbours until all that can go are inside.
-fn sink<'c>(function: &Function<'c, '_>, launch: &Launch<'c>, root: Op<'c>) {
+fn sink<'c>(function: &Function<'c, '_>, launch: &Launch<'c>, root: Op<'c>) -> Vec<Pair<'c>> {
+    let mut pairs = Vec::new();
     let in_space = |op| in_space(function, launch, op);
     let mut chain = vec![root];
     while let Some(inner) = chain.last().and_then(|op| only_loop(*op)) {
@@ -82,9 +109,11 @@ fn sink<'c>(function: &Function<'c, '_>, launch: &Launch<'c>, root: Op<'c>) {
                 && exchange(outer, inner)
             {
                 chain.swap(place - 1, place);
+                pairs.push((outer, inner));
             }
         }
     }
+    pairs
 }
 
 /// The loop that is all that a loop holds.

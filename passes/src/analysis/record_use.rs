@@ -1,7 +1,9 @@
 //! How lowered kernels use the numbers of an array of structs.
 
+use melior::ir::operation::OperationLike;
 use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Program, Record};
 use stencil_dialects::tiled::{self, Binding, Launch};
 
@@ -87,4 +89,15 @@ pub fn open<'c, 'p>(program: &'p Program<'c>, launches: &[Launch]) -> Vec<Record
         record.layout == stencil_dialects::stencil::Layout::Aos && !is_interleaved(record, launches)
     };
     program.records().into_iter().filter(open).collect()
+}
+
+/// Refuses kernels of a processor, which use no array of structs.
+///
+/// # Errors
+/// The first kernel that is no kernel of a GPU, where there is an array of structs.
+pub fn on_gpu(records: &[Record], launches: &[Launch]) -> Result<(), Error> {
+    let other = launches.iter().find(|launch| mlir::name(launch.op) != "gpu.func");
+    let Some(other) = other.filter(|_| !records.is_empty()) else { return Ok(()) };
+    let text = format!("@{} is no kernel of a GPU; leave the pass out", other.name);
+    Err(Error::new(mlir::place(other.op.location()), text))
 }

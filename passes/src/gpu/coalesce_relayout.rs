@@ -92,7 +92,9 @@ impl Pass for CoalesceRelayout {
         let launches = tiled::launches(module)?;
         let repeats = tiled::repeats(module)?;
         let (mut first, mut last) = (Vec::new(), Vec::new());
-        for record in &record_use::open(&program, &launches) {
+        let records = record_use::open(&program, &launches);
+        record_use::on_gpu(&records, &launches)?;
+        for record in &records {
             let Some(begin) = record.numbers.first() else { continue };
             let builder = Builder::new(context, begin.op.location(), mlir::body(module));
             let (layout, note) = self.choice(&subject, record, &launches, &repeats)?;

@@ -98,10 +98,14 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         ));
     }
     let subject = Subject::of(module, &program)?;
-    let counting: BTreeSet<String> = tiled::kernels(module)?
-        .iter()
-        .filter(|kernel| kernel.schedule.steps > 0)
-        .map(|kernel| kernel.name.to_owned())
+    // Tile kernels, and those that are lowered already.
+    let (tiled, lowered) = (tiled::kernels(module)?, tiled::launches(module)?);
+    let tiled = tiled.iter().map(|kernel| (kernel.name, &kernel.schedule));
+    let lowered = lowered.iter().map(|launch| (launch.name, &launch.schedule));
+    let counting: BTreeSet<String> = tiled
+        .chain(lowered)
+        .filter(|(_, schedule)| schedule.steps > 0)
+        .map(|(name, _)| name.to_owned())
         .collect();
     let builder = Builder::new(context, mlir::module_op(module).location(), mlir::body(module));
     let mut made = BTreeMap::new();

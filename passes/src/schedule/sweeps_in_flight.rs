@@ -26,8 +26,8 @@
 //! ```
 //! Declines, where a number is asked for: a step of several kernels or reductions, more sweeps than
 //! lie between two looks at the condition of the run, tiles that are not skewed or wait otherwise
-//! than by flags, strategies that run one sweep per launch, old values at computed places or beyond
-//! an end of a periodic field.
+//! than by flags, buffers that rotate behind the launch, strategies that run one sweep per launch,
+//! old values at computed places or beyond an end of a periodic field.
 
 use crate::analysis::between_sweeps;
 use crate::analysis::wavefront::kernels;
@@ -183,6 +183,13 @@ fn admit<'c>(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<(), Error
             Decline::Sync,
             "several sweeps of a launch need skewed tiles whose blocks wait by flags; run \
              hyperplane-skew and peer-sync before sweeps-in-flight",
+        ));
+    }
+    if !tiled::rotations(kernel.op)?.is_empty() {
+        return Err(Error::declined(
+            Decline::Height,
+            "several sweeps of a launch exchange two buffers themselves, and buffers rotate behind \
+             this one already; run rotate-buffers behind sweeps-in-flight",
         ));
     }
     for apply in kernel.applies() {

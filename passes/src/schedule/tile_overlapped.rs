@@ -128,6 +128,10 @@ impl Pass for TileOverlapped {
                 "the kernels are lowered already; run tile-overlapped before the lowerings",
             ));
         }
+        // Kernels that are lowered already have the width of the module before.
+        if !tiled::launches(module)?.is_empty() {
+            width = width.max(tiled::index_width(module));
+        }
         if !index_width::records_fit(&program) {
             width = 64;
         }

@@ -36,7 +36,7 @@
 //! - of a field whose values of the same sweep the launch reads;
 //! - in a program with launches of several sweeps, which exchange two buffers themselves;
 //! - where some cell of `P` that no piece covers may be read, and where kernels update different
-//!   cells of it.
+//!   cells of it. Functions without a kernel yet and kernels that are lowered already may do both.
 
 use crate::analysis::footprint;
 use crate::analysis::returned_reads::returned_read;
@@ -51,7 +51,7 @@ use stencil_dialects::cover::{Bounds, Defined};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Field, Piece, Program, Role};
-use stencil_dialects::tiled::{self, Apply, Keeps, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Apply, Binding, Keeps, Kernel, Launch, TileOp};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -77,12 +77,16 @@ impl Pass for RotateBuffers {
 fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let program = Program::read(module)?;
     let kernels = tiled::kernels(module)?;
-    if kernels.iter().any(|kernel| kernel.wave.sweeps.is_some()) {
+    let lowered = tiled::launches(module)?;
+    if kernels.iter().any(|kernel| kernel.wave.sweeps.is_some())
+        || lowered.iter().any(|launch| launch.sweeps.is_some())
+    {
         return Ok(());
     }
+    let others = Others { untiled: !program.applies.is_empty(), lowered };
     let mut made = Made::new();
     for kernel in kernels.iter().filter(|kernel| !kernel.split) {
-        let chains = chains(module, &program, &kernels, kernel)?;
+        let chains = chains(module, &program, (&kernels, &others), kernel)?;
         if chains.is_empty() || !tiled::rotations(kernel.op)?.is_empty() {
             continue;
         }
@@ -110,18 +114,35 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     Ok(())
 }
 
+/// What reads and updates fields beside the tile kernels.
+struct Others<'c> {
+    /// Whether there are functions without a kernel.
+    untiled: bool,
+    lowered: Vec<Launch<'c>>,
+}
+
+impl Others<'_> {
+    fn may_use(&self, field: &str) -> bool {
+        let is_bound = |binding: &Binding| {
+            matches!(binding, Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name)
+                if *name == field)
+        };
+        self.untiled || self.lowered.iter().any(|launch| launch.bindings.iter().any(is_bound))
+    }
+}
+
 /// Lists of fields of which each takes the value of the next, and the last is stored.
 fn chains<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
-    kernels: &[Kernel<'c>],
+    kernels: (&[Kernel<'c>], &Others<'c>),
     kernel: &Kernel<'c>,
 ) -> Result<Vec<Vec<&'c str>>, Error> {
     let mut takes: BTreeMap<&str, &str> = BTreeMap::new();
     for field in &program.fields {
         if let Some(from) = copied(module, program, kernel, field)?
             && !takes.values().any(|taken| *taken == from)
-            && may_lose_rim(module, program, kernels, kernel, field)?
+            && may_lose_rim(module, program, kernels, (kernel, field))?
         {
             takes.insert(field.name, from);
         }
@@ -215,15 +236,14 @@ fn is_whole(program: &Program, field: &Field, pieces: &[Piece]) -> Result<bool, 
 fn may_lose_rim<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
-    kernels: &[Kernel<'c>],
-    kernel: &Kernel<'c>,
-    field: &Field<'c>,
+    (kernels, others): (&[Kernel<'c>], &Others<'c>),
+    (kernel, field): (&Kernel<'c>, &Field<'c>),
 ) -> Result<bool, Error> {
     let pieces = pieces_of(kernel, field.name);
     if is_whole(program, field, pieces)? {
         return Ok(true);
     }
-    if program.fields_reduced()?.contains(field.name) {
+    if others.may_use(field.name) || program.fields_reduced()?.contains(field.name) {
         return Ok(false);
     }
     let boxes = |pieces: &[Piece]| pieces.iter().map(Bounds::of_piece).collect::<Option<Vec<_>>>();
