@@ -50,11 +50,13 @@ pub enum Fault {
     Silent,
     /// A file was changed that must not be, an output is not whole, or something is left behind.
     Lost,
+    /// A second run of a pass changes something, against the pass's promise.
+    Repeated,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Panic,
         Self::Crash,
         Self::Internal,
@@ -70,6 +72,7 @@ impl Fault {
         Self::Slow,
         Self::Silent,
         Self::Lost,
+        Self::Repeated,
     ];
 }
 
@@ -313,7 +316,7 @@ fn round_trip<'c>(
 }
 
 /// Compares with the oracle's result, or its refusal.
-fn judge(
+pub(crate) fn judge(
     found: Result<Arrays, Stop>,
     expected: &Result<Arrays, String>,
     fault: Fault,
@@ -335,7 +338,8 @@ fn judge(
     }
 }
 
-fn same(found: &Arrays, expected: &Arrays) -> Result<(), String> {
+/// The first difference of two results.
+pub(crate) fn same(found: &Arrays, expected: &Arrays) -> Result<(), String> {
     if found.keys().ne(expected.keys()) {
         return Err(format!("the outputs are {:?} and not {:?}", found.keys(), expected.keys()));
     }

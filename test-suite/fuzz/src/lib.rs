@@ -10,7 +10,8 @@
 //! names a place in [`transform`] too. Nothing here knows how a pass works: a case is judged by its
 //! result alone.
 //!
-//! Functions of affine loops ([`nests`]) are judged likewise, by their interpreter.
+//! Functions of affine loops ([`nests`]) are judged likewise, by their interpreter. Lists of passes
+//! in any order ([`orders`]) must keep the result of what they start from.
 //!
 //! More kinds of case are damaged inputs: source text ([`text`], [`sl`]) and MLIR ([`ir`]), for
 //! which the tools must find words. The last kind is hostile use of the built tools ([`hostile`]).
@@ -25,6 +26,7 @@ pub mod ir;
 pub mod model;
 pub mod mutate;
 pub mod nests;
+pub mod orders;
 pub mod outcome;
 pub mod outline;
 pub mod pool;

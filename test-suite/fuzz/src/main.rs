@@ -17,7 +17,7 @@ use stencil_fuzz::outcome::Outcome;
 use stencil_fuzz::pool::{self, End, Pool};
 use stencil_fuzz::random::Random;
 use stencil_fuzz::summary::Summary;
-use stencil_fuzz::{generate, hostile, ir, nests, record, shrink, sl, text};
+use stencil_fuzz::{generate, hostile, ir, nests, orders, record, shrink, sl, text};
 
 /// Run random programs on the simulator and compare with the oracle, bit for bit; or damaged
 /// inputs and hostile use, for which the tools must print a message.
@@ -45,7 +45,8 @@ struct Args {
     /// Most runs to make a failing program smaller
     #[arg(long, default_value_t = 600)]
     attempts: usize,
-    /// Most seconds a case, with making it smaller (default 300 for programs, 40 for others)
+    /// Most seconds a case, with making it smaller (default 300 for programs, 120 for orders, 40
+    /// for others)
     #[arg(long)]
     limit: Option<u64>,
     /// Print the cases and run nothing
@@ -54,6 +55,18 @@ struct Args {
     /// Run every so many-th case, and tell of each on standard output: for worker processes
     #[arg(long, hide = true)]
     every: Option<u64>,
+}
+
+impl Args {
+    /// The most seconds of a case.
+    fn limit(&self) -> u64 {
+        self.limit.unwrap_or(match self.kind {
+            kind if kind.is_program() => 300,
+            // Lists of dozens of passes, and shorter ones where they fail.
+            Kind::Orders => 120,
+            _ => 40,
+        })
+    }
 }
 
 /// Kinds of cases.
@@ -71,6 +84,8 @@ enum Kind {
     Patches,
     /// Functions of affine loops
     Nests,
+    /// Passes in any order, over programs, affine loops, kernels by hand and lit tests
+    Orders,
     /// Damaged source text
     Text,
     /// Damaged text of SL
@@ -84,7 +99,10 @@ enum Kind {
 impl Kind {
     /// Whether its cases are valid programs.
     fn is_program(self) -> bool {
-        !matches!(self, Self::Nests | Self::Text | Self::Sl | Self::Ir | Self::Hostile)
+        !matches!(
+            self,
+            Self::Nests | Self::Orders | Self::Text | Self::Sl | Self::Ir | Self::Hostile
+        )
     }
 }
 
@@ -106,6 +124,7 @@ fn main() -> ExitCode {
 /// The source of inputs of a kind that is no program: most are damaged.
 enum Damage {
     Nests,
+    Orders(Vec<String>),
     Text(Corpus),
     Sl(Corpus),
     Ir(ir::Inputs),
@@ -116,6 +135,7 @@ impl Damage {
     fn new(kind: Kind, context: &Context) -> Result<Self, String> {
         match kind {
             Kind::Nests => Ok(Self::Nests),
+            Kind::Orders => orders::files().map(Self::Orders),
             Kind::Ir => ir::inputs(context).map(Self::Ir),
             Kind::Hostile => hostile::inputs().map(Self::Hostile),
             Kind::Sl => sl::corpus().map(Self::Sl).map_err(|error| error.to_string()),
@@ -123,8 +143,8 @@ impl Damage {
         }
     }
 
-    fn text(&self, seed: u64, index: u64) -> String {
-        match self {
+    fn text(&self, seed: u64, index: u64) -> Result<String, String> {
+        Ok(match self {
             Self::Nests => {
                 let nest = nests::generate::nest(seed, index);
                 format!("// Tiles: {:?}, sizes: {:?}\n{}", nest.tiles, nest.sizes, nest.text)
@@ -133,7 +153,8 @@ impl Damage {
             Self::Sl(corpus) => sl::input(corpus, seed, index),
             Self::Ir(inputs) => ir::input(inputs, seed, index).text,
             Self::Hostile(inputs) => hostile::attempt(inputs, seed, index).script(),
-        }
+            Self::Orders(files) => orders::order(files, seed, index).text(&new_context()?),
+        })
     }
 
     fn check(&self, seed: u64, index: u64, context: &Context) -> Outcome {
@@ -149,6 +170,7 @@ impl Damage {
             }
             Self::Ir(inputs) => ir::check(&ir::input(inputs, seed, index), context),
             Self::Hostile(inputs) => hostile::check(inputs, seed, index),
+            Self::Orders(files) => orders::check(&orders::order(files, seed, index), context),
         }
     }
 }
@@ -188,7 +210,7 @@ fn print(args: &Args) -> Result<(), String> {
             say(case.program.text())?;
             continue;
         };
-        say(damage.text(args.seed, index))?;
+        say(damage.text(args.seed, index)?)?;
     }
     Ok(())
 }
@@ -197,11 +219,10 @@ fn pool(args: &Args) -> Pool {
     let end = args.first.saturating_add(args.cases);
     let kind =
         args.kind.to_possible_value().map(|kind| kind.get_name().to_owned()).unwrap_or_default();
-    let limit = args.limit.unwrap_or(match args.kind {
-        kind if kind.is_program() => 300,
-        _ => 40,
-    });
-    let numbers = [("--seed", args.seed), ("--cases", end), ("--attempts", args.attempts as u64)];
+    let limit = args.limit();
+    let attempts = args.attempts as u64;
+    let numbers =
+        [("--seed", args.seed), ("--cases", end), ("--attempts", attempts), ("--limit", limit)];
     let numbers =
         numbers.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_string()]);
     let out = ["--out".to_owned(), args.out.display().to_string()];
@@ -272,7 +293,8 @@ fn damage_worker(args: &Args, every: u64) -> Result<ExitCode, String> {
         let outcome = damage.check(args.seed, index, contexts.next()?);
         // Far less than the limit after which the process is ended.
         // Hostile attempts have limits of their own.
-        let slow = args.kind != Kind::Hostile && begin.elapsed() > Duration::from_secs(10);
+        let limited = args.kind != Kind::Hostile && !matches!(outcome, Outcome::Failed(..));
+        let slow = limited && begin.elapsed() > Duration::from_secs(args.limit() / 4);
         let message = || format!("{:.1} s", begin.elapsed().as_secs_f64());
         Some(if slow { Outcome::Failed(Fault::Slow, message()) } else { outcome }.line())
     }))
@@ -319,15 +341,19 @@ fn damaged(args: &Args) -> Result<ExitCode, String> {
         if failed {
             failures += 1;
             let extension = match args.kind {
-                Kind::Ir | Kind::Nests => "mlir",
+                Kind::Ir | Kind::Nests | Kind::Orders => "mlir",
                 Kind::Hostile => "sh",
                 Kind::Sl => "sl",
                 _ => "stencil",
             };
             let path =
                 args.out.join(format!("{extension}-seed{}-case{number}.{extension}", args.seed));
-            let written = std::fs::create_dir_all(&args.out)
-                .and_then(|()| std::fs::write(&path, damage.text(args.seed, number)));
+            let mut text = damage.text(args.seed, number)?;
+            if args.kind == Kind::Orders {
+                text = format!("// {line}\n{text}");
+            }
+            let written =
+                std::fs::create_dir_all(&args.out).and_then(|()| std::fs::write(&path, text));
             written.map_err(|error| format!("{}: {error}", path.display()))?;
             eprintln!("case {number}: {line}, see {}", path.display());
         }

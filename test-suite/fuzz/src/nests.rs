@@ -9,6 +9,7 @@ use crate::outcome::{Outcome, attempt};
 use crate::run::Arrays;
 use generate::{Nest, Tiles};
 use melior::Context;
+use melior::ir::Module;
 use std::collections::BTreeMap;
 use stencil_compiler::stages::Compilation;
 use stencil_compiler::{Class, Control, Failure, Options, Source};
@@ -72,28 +73,9 @@ fn compared(nest: &Nest, context: &Context) -> Result<Outcome, Stop> {
         }
         Err(failure) => return Err((Fault::UnknownDecline, failure.to_string())),
     };
-    let request = Request {
-        sizes: nest.sizes.iter().cloned().collect(),
-        scalars: BTreeMap::from([("s".to_owned(), Numeral::from(Number::F32(SCALAR)))]),
-        shapes: nest.arrays.iter().cloned().collect(),
-        ..Request::default()
-    };
-    let bound = match (bind(&plan, &request), &expected) {
-        (Ok(bound), Ok(_)) => bound,
-        (Err(_), Err(_)) => return Ok(Outcome::Refused),
-        (Err(error), Ok(_)) => return Err((Fault::Refusal, error.to_string())),
-        (Ok(_), Err(message)) => return Err((Fault::Refusal, message.clone())),
-    };
-    let found = simulated(&compilation, nest, &plan, &bound, &inputs)?;
-    for (name, array) in &found {
-        let wanted = expected.as_ref().ok().and_then(|all| all.get(name));
-        let wanted = wanted.ok_or_else(|| (Fault::Difference, format!("{name} is no array")))?;
-        let comparison = compare(array, wanted);
-        let comparison = comparison.map_err(|error| (Fault::Difference, error.to_string()))?;
-        if !comparison.exact() {
-            return Err((Fault::Difference, format!("{name}: {comparison}")));
-        }
-    }
+    let Some(bound) = bound(nest, &plan, &expected)? else { return Ok(Outcome::Refused) };
+    let found = simulated(&compilation.module, nest.data, &plan, &bound, &inputs)?;
+    agree(&found, &expected)?;
     if nest.ptx {
         compilation.to_nvvm().map_err(internal)?;
         match compilation.code() {
@@ -104,6 +86,46 @@ fn compared(nest: &Nest, context: &Context) -> Result<Outcome, Stop> {
     }
     let changed = found.iter().any(|(name, array)| inputs.get(name) != Some(array));
     Ok(Outcome::Accepted(if changed { kind(&plan) } else { "without any change" }))
+}
+
+/// The sizes of a run; none where interpreter and plan refuse them.
+///
+/// # Errors
+/// Where one of them alone refuses the sizes.
+pub(crate) fn bound(
+    nest: &Nest,
+    plan: &Plan,
+    expected: &Result<Arrays, String>,
+) -> Result<Option<Bound>, Stop> {
+    let request = Request {
+        sizes: nest.sizes.iter().cloned().collect(),
+        scalars: BTreeMap::from([("s".to_owned(), Numeral::from(Number::F32(SCALAR)))]),
+        shapes: nest.arrays.iter().cloned().collect(),
+        ..Request::default()
+    };
+    match (bind(plan, &request), expected) {
+        (Ok(bound), Ok(_)) => Ok(Some(bound)),
+        (Err(_), Err(_)) => Ok(None),
+        (Err(error), Ok(_)) => Err((Fault::Refusal, error.to_string())),
+        (Ok(_), Err(message)) => Err((Fault::Refusal, message.clone())),
+    }
+}
+
+/// Compares all results with the interpreter's.
+///
+/// # Errors
+/// The first difference.
+pub(crate) fn agree(found: &Arrays, expected: &Result<Arrays, String>) -> Result<(), Stop> {
+    for (name, array) in found {
+        let wanted = expected.as_ref().ok().and_then(|all| all.get(name));
+        let wanted = wanted.ok_or_else(|| (Fault::Difference, format!("{name} is no array")))?;
+        let comparison = compare(array, wanted);
+        let comparison = comparison.map_err(|error| (Fault::Difference, error.to_string()))?;
+        if !comparison.exact() {
+            return Err((Fault::Difference, format!("{name}: {comparison}")));
+        }
+    }
+    Ok(())
 }
 
 /// How a plan carries a nest out.
@@ -121,7 +143,7 @@ fn kind(plan: &Plan) -> &'static str {
     }
 }
 
-fn inputs(nest: &Nest) -> Result<Arrays, Stop> {
+pub(crate) fn inputs(nest: &Nest) -> Result<Arrays, Stop> {
     let mut arrays = Arrays::new();
     for (place, (name, shape)) in nest.arrays.iter().enumerate() {
         let line = nest.text.lines().find(|line| line.contains(&format!("\"{name}\"")));
@@ -139,7 +161,7 @@ fn inputs(nest: &Nest) -> Result<Arrays, Stop> {
 }
 
 /// The result by the interpreter, or why it refuses.
-fn interpreted(
+pub(crate) fn interpreted(
     nest: &Nest,
     context: &Context,
     inputs: &Arrays,
@@ -171,20 +193,20 @@ fn interpreted(
     }))
 }
 
-fn simulated(
-    compilation: &Compilation<'_, '_>,
-    nest: &Nest,
+/// The results of a run on the simulator, whose blocks a seed puts in order.
+pub(crate) fn simulated(
+    module: &Module,
+    seed: u64,
     plan: &Plan,
     bound: &Bound,
     inputs: &Arrays,
 ) -> Result<Arrays, Stop> {
     let options = stencil_simulator::Options {
-        settings: Settings { seed: Some(nest.data), ..Settings::default() },
+        settings: Settings { seed: Some(seed), ..Settings::default() },
         ..stencil_simulator::Options::default()
     };
     let stop = |message: String| (Fault::Simulator, message);
-    let mut simulator =
-        Simulator::new(&compilation.module, options).map_err(|error| stop(error.to_string()))?;
+    let mut simulator = Simulator::new(module, options).map_err(|error| stop(error.to_string()))?;
     let mut control = execute::Control::default();
     let ran = execute::run(plan, bound, inputs, &mut simulator, &mut control);
     ran.map(|outcome| outcome.outputs).map_err(|error| stop(error.to_string()))

@@ -19,6 +19,7 @@ use stencil_dialects::mlir;
 use stencil_frontend::oracle;
 use stencil_frontend::program::Program;
 use stencil_passes::launch_plan;
+use stencil_passes::llvm::emit_object::Object;
 use stencil_passes::llvm::load_object;
 use stencil_passes::pass::Step;
 use stencil_passes::pipeline;
@@ -375,12 +376,25 @@ pub fn on_processor(
         Ok((plan, object))
     });
     let (plan, object) = compiled.map_err(|failure| stop(&failure))?;
+    of_object(case, &plan, &object, inputs)
+}
+
+/// Runs machine code of a case on the processor of this machine, by two threads.
+///
+/// # Errors
+/// [`Stop::Refused`] where the plan refuses the sizes, and a fault where the code does not run.
+pub fn of_object(
+    case: &Case,
+    plan: &Plan,
+    object: &Object,
+    inputs: &Arrays,
+) -> Result<Arrays, Stop> {
     let fault = |error: String| Stop::Failed(Fault::Internal, error);
-    let code = load_object::load(&object).map_err(|error| fault(error.to_string()))?;
-    let mut program = cpu::Program::new(&plan, Arc::new(code), NonZeroUsize::new(2))
+    let code = load_object::load(object).map_err(|error| fault(error.to_string()))?;
+    let mut program = cpu::Program::new(plan, Arc::new(code), NonZeroUsize::new(2))
         .map_err(|error| fault(error.to_string()))?;
-    let bound = bound(case, &plan, inputs)?;
-    let outcome = execute::run(&plan, &bound, inputs, &mut program, &mut Control::default());
+    let bound = bound(case, plan, inputs)?;
+    let outcome = execute::run(plan, &bound, inputs, &mut program, &mut Control::default());
     outcome.map(|outcome| outcome.outputs).map_err(|error| fault(error.to_string()))
 }
 

@@ -1,4 +1,5 @@
 //! A first part of each kind of random case.
 
 mod damaged;
+mod orders;
 mod random;
