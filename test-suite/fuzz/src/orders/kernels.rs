@@ -140,10 +140,11 @@ fn kernel(random: &mut Random, shape: &Shape, number: usize, open: bool) -> Stri
         if open { "%N: index {tiled.binding = \"param\", tiled.name = \"N\"}, " } else { "" };
     format!(
         "    gpu.func @k{number}({}{}{}{}{size}%step: i64 {{tiled.binding = \"step\"}})\n        \
-         workgroup({}) kernel\n        attributes {{known_block_size = array<i32: {}, {}, 1>, \
-         tiled.grid = [#blocks],\n        tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64, \
-         tiled.strategy = \"affine\",\n        tiled.tile = array<i64: {threads}>}} {{\n{text}      \
-         gpu.return\n    }}\n",
+         workgroup({}) kernel\n        \
+         attributes {{known_block_size = array<i32: {}, {}, 1>, tiled.grid = [#blocks],\n        \
+         tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64, \
+         tiled.strategy = \"affine\",\n        tiled.tile = array<i64: {threads}>}} {{\n\
+         {text}      gpu.return\n    }}\n",
         bound(0, "read", "A"),
         bound(1, "read", "C"),
         bound(2, "read_write", "B"),

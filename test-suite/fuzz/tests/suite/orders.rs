@@ -32,7 +32,7 @@ fn passes_in_any_order_keep_the_result_or_refuse_in_words() {
     });
     // Most lists reach a comparison that could have failed.
     let counts = counts.into_inner().unwrap();
-    let of = |how: &str| {
+    let of = |how: &str| -> u64 {
         let line = format!("accepted {how}");
         counts.iter().filter(|(found, _)| found.starts_with(&line)).map(|(_, count)| count).sum()
     };
