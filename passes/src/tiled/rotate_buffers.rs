@@ -36,7 +36,8 @@
 //! - of a field whose values of the same sweep the launch reads;
 //! - in a program with launches of several sweeps, which exchange two buffers themselves;
 //! - where some cell of `P` that no piece covers may be read, and where kernels update different
-//!   cells of it. Functions without a kernel yet and kernels that are lowered already may do both.
+//!   cells of it. Kernels that are lowered already may do both;
+//! - in a program some of whose functions have no kernel yet.
 
 use crate::analysis::footprint;
 use crate::analysis::returned_reads::returned_read;
@@ -78,15 +79,15 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let program = Program::read(module)?;
     let kernels = tiled::kernels(module)?;
     let lowered = tiled::launches(module)?;
-    if kernels.iter().any(|kernel| kernel.wave.sweeps.is_some())
+    if !program.applies.is_empty()
+        || kernels.iter().any(|kernel| kernel.wave.sweeps.is_some())
         || lowered.iter().any(|launch| launch.sweeps.is_some())
     {
         return Ok(());
     }
-    let others = Others { untiled: !program.applies.is_empty(), lowered };
     let mut made = Made::new();
     for kernel in kernels.iter().filter(|kernel| !kernel.split) {
-        let chains = chains(module, &program, (&kernels, &others), kernel)?;
+        let chains = chains(module, &program, (&kernels, &lowered), kernel)?;
         if chains.is_empty() || !tiled::rotations(kernel.op)?.is_empty() {
             continue;
         }
@@ -102,7 +103,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         tiled::set_rotations(&builder, kernel.op, &chains);
         drop_copies(&builder, module, kernel, &copied, &mut made)?;
     }
-    let mut used = BTreeSet::new();
+    let mut used: BTreeSet<&str> = program.reduces.iter().map(|reduce| reduce.function).collect();
     for kernel in tiled::kernels(module)? {
         used.extend(
             kernel.applies().flat_map(|apply| apply.pieces.clone()).map(|piece| piece.function),
@@ -114,28 +115,19 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What reads and updates fields beside the tile kernels.
-struct Others<'c> {
-    /// Whether there are functions without a kernel.
-    untiled: bool,
-    lowered: Vec<Launch<'c>>,
-}
-
-impl Others<'_> {
-    fn may_use(&self, field: &str) -> bool {
-        let is_bound = |binding: &Binding| {
-            matches!(binding, Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name)
-                if *name == field)
-        };
-        self.untiled || self.lowered.iter().any(|launch| launch.bindings.iter().any(is_bound))
-    }
+/// Whether a lowered kernel reads or updates a field.
+fn is_bound(lowered: &[Launch], name: &str) -> bool {
+    lowered.iter().flat_map(|launch| &launch.bindings).any(|binding| match binding {
+        Binding::Read(field) | Binding::Write(field) | Binding::ReadWrite(field) => *field == name,
+        _ => false,
+    })
 }
 
 /// Lists of fields of which each takes the value of the next, and the last is stored.
 fn chains<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
-    kernels: (&[Kernel<'c>], &Others<'c>),
+    kernels: (&[Kernel<'c>], &[Launch<'c>]),
     kernel: &Kernel<'c>,
 ) -> Result<Vec<Vec<&'c str>>, Error> {
     let mut takes: BTreeMap<&str, &str> = BTreeMap::new();
@@ -236,14 +228,14 @@ fn is_whole(program: &Program, field: &Field, pieces: &[Piece]) -> Result<bool, 
 fn may_lose_rim<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
-    (kernels, others): (&[Kernel<'c>], &Others<'c>),
+    (kernels, lowered): (&[Kernel<'c>], &[Launch<'c>]),
     (kernel, field): (&Kernel<'c>, &Field<'c>),
 ) -> Result<bool, Error> {
     let pieces = pieces_of(kernel, field.name);
     if is_whole(program, field, pieces)? {
         return Ok(true);
     }
-    if others.may_use(field.name) || program.fields_reduced()?.contains(field.name) {
+    if is_bound(lowered, field.name) || program.fields_reduced()?.contains(field.name) {
         return Ok(false);
     }
     let boxes = |pieces: &[Piece]| pieces.iter().map(Bounds::of_piece).collect::<Option<Vec<_>>>();
