@@ -19,7 +19,7 @@ pub const MAX_VECTOR: u64 = 1 << 20;
 
 /// Refuses text at which MLIR crashes or never ends: too many levels of brackets or operators,
 /// aliases that stand for too much, `affine.apply` of too many others, vectors of too many numbers,
-/// and `array<index: ...>`.
+/// and `array<index: ...>`; and names without letters, which it can't print.
 pub fn check(text: &str, name: &str) -> Result<(), Error> {
     let mut levels = 0_usize;
     // Operators of the expression so far, and of those around the open brackets.
@@ -41,6 +41,12 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
         }
         if before == ["vector", "<"] && !is_short_vector(token.text) {
             return error(format!("a vector has at most {MAX_VECTOR} numbers; use a memref"));
+        }
+        let names = before[1] == "@" || before == ["sym_name", "="];
+        if names && token.text == "\"\"" {
+            return error(
+                "a name is empty, which MLIR prints as no text; give it letters".to_owned(),
+            );
         }
         before = [before[1], token.text];
         let outermost = around.is_empty();
@@ -288,6 +294,17 @@ mod tests {
         assert_eq!(fault(&"(d0 - 1 >= 0) ".repeat(many)), None);
         // What stands behind a string or a comment does count.
         assert!(fault(&format!("\"[\" // [\n{}", "[".repeat(many))).is_some());
+    }
+
+    #[test]
+    fn empty_names_are_refused_where_they_name() {
+        for text in ["module @\"\" {}", "\"a.b\"() {sym_name = \"\"} : () -> ()", "call @\"\"()"] {
+            assert!(
+                fault(text).is_some_and(|(_, _, text)| text.contains("a name is empty")),
+                "{text}"
+            );
+        }
+        assert_eq!(fault("x = \"\", @a, @\"b\", {sym_name = \"c\"}"), None);
     }
 
     #[test]
