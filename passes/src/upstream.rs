@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use stencil_dialects::error::Error;
 
-/// The passes that a pipeline may name. Each works on modules of this compiler, ends, and touches no
-/// file. Others move shuffles into branches, run loops at negative indices, end the process or
+/// The passes that a pipeline may name. Each works on modules of this compiler, ends, and touches
+/// no file. Others move shuffles into branches, run loops at negative indices, end the process or
 /// replace files; `mlir-opt` runs them between two calls.
 pub const PASSES: [&str; 22] = [
     "affine-expand-index-ops",

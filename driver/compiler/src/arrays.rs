@@ -1,5 +1,5 @@
-//! The part of a report on the memory of arrays: which kernels copy which arrays to shared memory, and
-//! which fields lie in constant memory.
+//! The part of a report on the memory of arrays: which kernels copy which arrays to shared memory,
+//! and which fields lie in constant memory.
 
 use melior::ir::Module;
 use serde_json::{Value, json};

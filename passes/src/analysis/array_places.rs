@@ -1,8 +1,8 @@
 //! Which arrays a lowered kernel keeps where: copies in shared memory with their pads, and constant
 //! memory.
 //!
-//! A shared buffer holds an array's elements where a store puts a loaded value of the array into it,
-//! as it is or after arithmetic. Loops may carry the value, and branches may give it.
+//! A shared buffer holds an array's elements where a store puts a loaded value of the array into
+//! it, as it is or after arithmetic. Loops may carry the value, and branches may give it.
 
 use crate::analysis::shared_copies::is_shared;
 use melior::ir::operation::OperationLike;

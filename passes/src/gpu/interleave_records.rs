@@ -16,8 +16,8 @@
 //! ```
 //!
 //! An array of blocks (`stencil.block`) has one flat view for each number, and each access computes
-//! the place of its cell. Cell `c` of blocks of `B` cells of `K` numbers lies, in front of number `k`,
-//! at `c + (c - c mod B) * (K - 1)`:
+//! the place of its cell. Number 0 of cell `c`, of blocks of `B` cells of `K` numbers, lies at
+//! `c + (c - c mod B) * (K - 1)`:
 //!
 //! ```text
 //!   %h = memref.reinterpret_cast %w to offset: [0], sizes: [8192], strides: [1]

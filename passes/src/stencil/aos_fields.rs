@@ -13,7 +13,8 @@
 //!                    stencil.member = {field = "F", offset = 0, size = 36}, ...}
 //! ```
 //!
-//! With `block=32` they have `stencil.block = 32` as well: the numbers of 32 cells lie side by side.
+//! With `cells=32` they have `stencil.block = 32` as well: the numbers of 32 cells lie side by
+//! side.
 //!
 //! Declines, with a note at the first field: numbers of several types, one number alone, and gaps.
 
@@ -33,11 +34,11 @@ use stencil_dialects::stencil::{
 pub const INFO: Info = Info {
     name: "aos-fields",
     summary: "take fields of structs and vecs as arrays of structs",
-    options: &[("block", "cells whose numbers lie side by side, a power of two, by default 1")],
+    options: &[("cells", "cells whose numbers lie side by side, a power of two, by default 1")],
     read: |options: &Options| {
-        let block = options.integer("block", 1..=1024)?.unwrap_or(1);
+        let block = options.integer("cells", 1..=1024)?.unwrap_or(1);
         if !u64::try_from(block).is_ok_and(u64::is_power_of_two) {
-            return Err(Error::user(format!("block is a power of two, not {block}")));
+            return Err(Error::user(format!("cells is a power of two, not {block}")));
         }
         Ok(Box::new(AosFields { block }))
     },
@@ -56,7 +57,7 @@ impl Pass for AosFields {
     }
 
     fn options(&self) -> Vec<(&'static str, String)> {
-        (self.block > 1).then(|| ("block", self.block.to_string())).into_iter().collect()
+        (self.block > 1).then(|| ("cells", self.block.to_string())).into_iter().collect()
     }
 
     fn has_work(&self, module: &Module) -> Result<bool, Error> {

@@ -1,5 +1,5 @@
-//! Memory of a device that holds an array of structs, or of blocks: it takes the place of a buffer of
-//! records.
+//! Memory of a device that holds an array of structs, or of blocks: it takes the place of a buffer
+//! of records.
 
 use super::binding::{Binding, Memory};
 use crate::bind::{Bound, Buffer};

@@ -2,9 +2,9 @@
 //!
 //! A warp's access to one number of 32 neighbouring cells touches each 32-byte sector of these
 //! cells, or one for each cell where a cell is longer. From an array of its own it touches the
-//! bytes of the number alone, and from blocks that fill sectors as well (CUDA C++ Programming Guide, device memory accesses; Ryoo et al.,
-//! PPoPP 2008, figure 5). The model compares bytes that pass between the level 1 caches and the
-//! rest of the memory:
+//! bytes of the number alone, and from blocks that fill sectors as well (CUDA C++ Programming
+//! Guide, device memory accesses; Ryoo et al., PPoPP 2008, figure 5). The model compares bytes that
+//! pass between the level 1 caches and the rest of the memory:
 //!
 //! - A cache keeps a sector until the other numbers in it are read, so a cell's sectors are read
 //!   once. They count in full, however few of their numbers are read.
