@@ -90,7 +90,10 @@ impl Binding {
         }
         let steps = shape;
         let mut shape = steps.clone();
-        if let (true, Some(cells), Some(blocks)) = (in_blocks, shape.pop(), shape.last_mut()) {
+        if in_blocks
+            && let Some(cells) = shape.pop()
+            && let Some(blocks) = shape.last_mut()
+        {
             *blocks *= cells;
         }
         let strides = |strides: Option<Vec<i64>>| match strides {
