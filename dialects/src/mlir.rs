@@ -13,7 +13,7 @@ mod upstream;
 pub use diagnostics::{Diagnostic, Severity, capture, first_error, place};
 pub use structure::{
     append_block, arguments, attribute, blocks, body, entries, entry, inline_block, module_op,
-    move_all_before, operands, operations, results,
+    move_all_before, operands, operations, results, yields,
 };
 pub use text::{MAX_NESTING, check as check_text};
 pub use types::{number_keyword, static_cells};

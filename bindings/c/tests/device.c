@@ -122,23 +122,23 @@ static void on_device(int steps, int own_stream, void *context) {
     CHECK(cuMemFree_v2(address) == 0 && cuStreamDestroy_v2(stream) == 0);
 }
 
-/* The kernel sees the numbers of all cells in a row. */
-static void as_structs(int steps, void *context) {
-    float a[N], wanted[N];
-    const int64_t cells[] = {N / 2}, bytes[] = {8}, apart[] = {16};
-    uint64_t address;
+/* A run on an array of records in so many bytes of the device, the first ones filled. */
+static stencil_run new_records(stencil_program of, int steps, size_t bytes, uint64_t *address,
+                               void *context) {
+    float a[N];
     stencil_run run;
     fill(a);
-    reference(wanted, steps);
     CHECK(cuCtxSetCurrent(context) == 0);
-    CHECK(cuMemAlloc_v2(&address, 2 * sizeof a) == 0);
-    CHECK(cuMemcpyHtoDAsync_v2(address, a, sizeof a, NULL) == 0);
-    CHECK(stencil_run_new(records, &run) == 0 && stencil_run_steps(run, steps) == 0);
+    CHECK(cuMemAlloc_v2(address, bytes) == 0);
+    CHECK(cuMemcpyHtoDAsync_v2(*address, a, sizeof a, NULL) == 0);
+    CHECK(stencil_run_new(of, &run) == 0 && stencil_run_steps(run, steps) == 0);
     CHECK(stencil_run_size(run, "N", N) == 0);
-    CHECK(stencil_run_bind_device_strides(run, "P.x", F32, 1, cells, bytes, address) == 0);
-    CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 1, cells, apart, address + 4) == 0);
-    CHECK(stencil_run_execute(run) == STENCIL_STATUS_ARGUMENT);
-    CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 1, cells, bytes, address + 4) == 0);
+    return run;
+}
+
+static void done_records(stencil_run run, int steps, uint64_t address, void *context) {
+    float a[N], wanted[N];
+    reference(wanted, steps);
     done(run, (uint64_t)steps % 2);
     CHECK(cuCtxSetCurrent(context) == 0);
     CHECK(cuMemcpyDtoHAsync_v2(a, address, sizeof a, NULL) == 0);
@@ -146,30 +146,30 @@ static void as_structs(int steps, void *context) {
     CHECK(cuMemFree_v2(address) == 0);
 }
 
+/* The kernel sees the numbers of all cells in a row. */
+static void as_structs(int steps, void *context) {
+    const int64_t cells[] = {N / 2}, bytes[] = {8}, apart[] = {16};
+    uint64_t address;
+    stencil_run run = new_records(records, steps, 2 * N * sizeof(float), &address, context);
+    CHECK(stencil_run_bind_device_strides(run, "P.x", F32, 1, cells, bytes, address) == 0);
+    CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 1, cells, apart, address + 4) == 0);
+    CHECK(stencil_run_execute(run) == STENCIL_STATUS_ARGUMENT);
+    CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 1, cells, bytes, address + 4) == 0);
+    done_records(run, steps, address, context);
+}
+
 /* The same numbers in a row are blocks of two cells: two of P.x, two of P.y. */
 static void as_blocks(int steps, void *context) {
-    float a[N], wanted[N];
     const int64_t cells[] = {N / 4, 2}, bytes[] = {16, 4}, apart[] = {8, 4}, flat[] = {N / 2};
     uint64_t address;
-    stencil_run run;
-    fill(a);
-    reference(wanted, steps);
-    CHECK(cuCtxSetCurrent(context) == 0);
-    CHECK(cuMemAlloc_v2(&address, sizeof a) == 0);
-    CHECK(cuMemcpyHtoDAsync_v2(address, a, sizeof a, NULL) == 0);
-    CHECK(stencil_run_new(blocks, &run) == 0 && stencil_run_steps(run, steps) == 0);
-    CHECK(stencil_run_size(run, "N", N) == 0);
+    stencil_run run = new_records(blocks, steps, N * sizeof(float), &address, context);
     CHECK(stencil_run_bind_device_strides(run, "P.x", F32, 2, cells, bytes, address) == 0);
     CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 2, cells, apart, address + 8) == 0);
     CHECK(stencil_run_execute(run) == STENCIL_STATUS_ARGUMENT);
     CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 1, flat, apart, address + 8) == 0);
     CHECK(stencil_run_execute(run) == STENCIL_STATUS_ARGUMENT);
     CHECK(stencil_run_bind_device_strides(run, "P.y", F32, 2, cells, bytes, address + 8) == 0);
-    done(run, (uint64_t)steps % 2);
-    CHECK(cuCtxSetCurrent(context) == 0);
-    CHECK(cuMemcpyDtoHAsync_v2(a, address, sizeof a, NULL) == 0);
-    CHECK(memcmp(a, wanted, sizeof a) == 0);
-    CHECK(cuMemFree_v2(address) == 0);
+    done_records(run, steps, address, context);
 }
 
 /* A field that is no part of an array of structs has no strides on a device. */

@@ -57,6 +57,14 @@ impl Cells {
         }) || self.shape.contains(&0)
     }
 
+    /// The cells at a place of a dimension, which they lose.
+    pub fn at(mut self, dimension: usize, place: usize) -> Self {
+        self.shape.remove(dimension);
+        let offset = self.strides.remove(dimension).wrapping_mul(place as i64);
+        self.address = self.address.wrapping_add(offset.cast_unsigned());
+        self
+    }
+
     /// The first address, and the one behind the last byte.
     pub fn span(&self) -> (u64, u64) {
         let (mut first, mut last) = (self.address, self.address);

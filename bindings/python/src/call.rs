@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_runtime::bind::Request;
-use stencil_runtime::host::{Binding, HostError, Run};
+use stencil_runtime::host::{Binding, HostError, Run, field_extents};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{FieldDecl, Plan, Role};
 
@@ -342,7 +342,9 @@ impl<'py> Arguments<'py> {
             first_step: self.first_step,
             scalars: scalars.collect(),
             shapes: shapes
-                .map(|(field, part)| (field.name.clone(), extents(field, part)))
+                .map(|(field, part)| {
+                    (field.name.clone(), field_extents(part.shape.clone(), field.extents.len()))
+                })
                 .collect(),
             choices: BTreeMap::new(),
         }
@@ -387,17 +389,6 @@ impl Fields<'_> {
         }
         Ok(run)
     }
-}
-
-/// The extents of a field in an array, whose last dimension may be in blocks.
-fn extents(field: &FieldDecl, part: &Cells) -> Vec<usize> {
-    let mut extents = part.shape.clone();
-    if extents.len() > field.extents.len()
-        && let (Some(cells), Some(blocks)) = (extents.pop(), extents.last_mut())
-    {
-        *blocks = blocks.saturating_mul(cells);
-    }
-    extents
 }
 
 fn check_role(py: Python<'_>, field: &Declared) -> PyResult<()> {

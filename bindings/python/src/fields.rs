@@ -160,10 +160,7 @@ impl Declared {
             return None;
         }
         let part = |(number, leaf): (usize, &Leaf)| {
-            let mut part = cells.clone();
-            let offset = part.strides.remove(self.rank).wrapping_mul(number as i64);
-            part.shape.remove(self.rank);
-            part.address = part.address.wrapping_add(offset.cast_unsigned());
+            let part = cells.clone().at(self.rank, number);
             (part.kind == leaf.kind).then_some((leaf.field, part))
         };
         let fits = cells.shape.get(self.rank..) == Some(&[self.leaves.len(), self.block][..]);
@@ -224,10 +221,8 @@ impl Leaf {
                 Kind::Number(_) | Kind::Bool | Kind::Complex(_) => {
                     let extent = part.shape.get(rank)?;
                     let lane = number().filter(|lane| lane < extent)?;
-                    part.shape.remove(rank);
-                    let stride = part.strides.remove(rank);
-                    let offset = stride.wrapping_mul(lane as i64);
-                    (offset.cast_unsigned(), part.kind.clone())
+                    part = part.at(rank, lane);
+                    (0, part.kind.clone())
                 }
                 Kind::Other(..) => return None,
             };

@@ -40,7 +40,7 @@ pub struct Native {
     /// What the program declares.
     declared: Plan,
     names: Names,
-    /// What a run hands from part to part. It is made when first asked for.
+    /// The values that a run hands from part to part, made when first needed.
     parts: OnceLock<Parts>,
     state: Mutex<State>,
 }

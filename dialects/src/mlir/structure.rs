@@ -35,6 +35,13 @@ pub fn blocks<'c>(operation: Op<'c>, region: usize) -> Vec<Blk<'c>> {
     std::iter::successors(first_block(operation, region), next).collect()
 }
 
+/// The values that a region of an operation hands over at its end.
+pub fn yields<'c>(operation: Op<'c>, region: usize) -> Vec<Val<'c>> {
+    let last =
+        blocks(operation, region).last().and_then(|block| operations(*block).last().copied());
+    last.map(super::operands).unwrap_or_default()
+}
+
 /// The first block of an operation's first region.
 pub fn entry<'c>(operation: Op<'c>) -> Option<Blk<'c>> {
     first_block(operation, 0)

@@ -55,6 +55,16 @@ pub enum Binding<'c> {
     Unless(&'c str),
 }
 
+impl<'c> Binding<'c> {
+    /// The field, or the array of structs, whose buffer the argument is.
+    pub fn field(&self) -> Option<&'c str> {
+        match self {
+            Self::Read(name) | Self::Write(name) | Self::ReadWrite(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
 /// How a launch may be cut into bands, each of which is launched by itself: the tiles form rows
 /// along the slowest dimension, all of as many blocks, and a band is some rows, one after the
 /// other.
@@ -307,7 +317,7 @@ pub fn has_unroll(kernel: Op) -> bool {
 pub struct BankPad {
     /// Words of four bytes behind each row.
     pub words: i64,
-    /// What it says of the buffer.
+    /// The pass's remark on the buffer.
     pub note: String,
 }
 

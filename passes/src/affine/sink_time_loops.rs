@@ -60,7 +60,7 @@ impl Pass for SinkTimeLoops {
         if sunk.is_empty() {
             return Ok(());
         }
-        // What would change again has no better order.
+        // A launch that a second run changes has two orders that count alike; it keeps its own.
         let again = sink_all(module)?;
         again.iter().for_each(|pairs| undo(pairs));
         let loops: Vec<Op> =
@@ -74,7 +74,7 @@ impl Pass for SinkTimeLoops {
 /// A loop that went inside of another one.
 type Pair<'c> = (Op<'c>, Op<'c>);
 
-/// What changed places, for each launch with a change, in order.
+/// Sinks the loops of all launches. The pairs that changed places, for each launch with a change.
 fn sink_all<'c>(module: &Module<'c>) -> Result<Vec<Vec<Pair<'c>>>, Error> {
     with_launches(module, |function, phases| {
         let launches = phases.iter().flat_map(|phase| &phase.launches);

@@ -4,14 +4,13 @@
 //! A shared buffer holds an array's elements where a store puts a loaded value of the array into
 //! it, as it is or after arithmetic. Loops may carry the value, and branches may give it.
 
-use crate::analysis::shared_copies::is_shared;
-use melior::ir::operation::OperationLike;
+use super::shared_copies::{Flow, is_shared};
 use melior::ir::r#type::MemRefType;
 use melior::ir::{Module, ShapedTypeLike, ValueLike};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::tiled::{self, Binding, Launch};
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::tiled::{self, Launch};
 
 /// A buffer in shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,29 +67,24 @@ fn shared(launch: &Launch) -> Result<Vec<SharedBuffer>, Error> {
     let buffers = arguments.iter().skip(launch.bindings.len()).filter(|buffer| is_shared(**buffer));
     let pads = tiled::bank_pads(launch.op)?;
     let flow = Flow::of(launch.op);
-    let mut sources: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    let mut stored: BTreeMap<usize, Vec<Val>> = BTreeMap::new();
     for op in mlir::walk(launch.op) {
         let operands = mlir::operands(op);
         if let ("memref.store" | "vector.store", [value, memref, ..]) =
             (mlir::name(op), operands.as_slice())
         {
-            let found = sources.entry(mlir::key(flow.root(*memref))).or_default();
-            found.extend(flow.loaded(*value));
+            stored.entry(mlir::key(flow.root(*memref))).or_default().push(*value);
         }
     }
     let name = |key: &usize| {
         let place = arguments.iter().position(|argument| mlir::key(*argument) == *key)?;
-        match launch.bindings.get(place)? {
-            Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name) => {
-                Some((place, (*name).to_owned()))
-            }
-            _ => None,
-        }
+        Some((place, launch.bindings.get(place)?.field()?.to_owned()))
     };
     let mut found = Vec::new();
     for (number, buffer) in buffers.enumerate() {
-        let keys = sources.get(&mlir::key(*buffer)).into_iter().flatten();
-        let arrays: BTreeMap<usize, String> = keys.filter_map(name).collect();
+        let values = stored.get(&mlir::key(*buffer)).map_or(&[][..], Vec::as_slice);
+        let loaded = flow.loaded(values);
+        let arrays: BTreeMap<usize, String> = loaded.iter().filter_map(name).collect();
         let ty = MemRefType::try_from(buffer.r#type());
         let ty = ty.map_err(|error| Error::internal(error.to_string()))?;
         let pad = pads.get(number);
@@ -103,77 +97,4 @@ fn shared(launch: &Launch) -> Result<Vec<SharedBuffer>, Error> {
         });
     }
     Ok(found)
-}
-
-/// Where the values of a kernel come from.
-struct Flow<'c> {
-    /// The operation that makes a value, and the number of the result.
-    makers: BTreeMap<usize, (Op<'c>, usize)>,
-    /// The loop that carries a value, and its number among those.
-    carried: BTreeMap<usize, (Op<'c>, usize)>,
-}
-
-impl<'c> Flow<'c> {
-    fn of(kernel: Op<'c>) -> Self {
-        let mut flow = Self { makers: BTreeMap::new(), carried: BTreeMap::new() };
-        for op in mlir::walk(kernel) {
-            for (number, result) in mlir::results(op).into_iter().enumerate() {
-                flow.makers.insert(mlir::key(result), (op, number));
-            }
-            if mlir::name(op) == "scf.for" {
-                let arguments = mlir::entry(op).map(mlir::arguments).unwrap_or_default();
-                for (number, argument) in arguments.into_iter().skip(1).enumerate() {
-                    flow.carried.insert(mlir::key(argument), (op, number));
-                }
-            }
-        }
-        flow
-    }
-
-    /// The memory behind views.
-    fn root(&self, memref: Val<'c>) -> Val<'c> {
-        let mut root = memref;
-        while let Some((view, _)) = self.makers.get(&mlir::key(root)) {
-            match mlir::operands(*view).first() {
-                Some(from) if MemRefType::try_from(from.r#type()).is_ok() => root = *from,
-                _ => break,
-            }
-        }
-        root
-    }
-
-    /// The roots of all memory from which a value is loaded.
-    fn loaded(&self, value: Val<'c>) -> BTreeSet<usize> {
-        let (mut found, mut seen, mut left) = (BTreeSet::new(), BTreeSet::new(), vec![value]);
-        while let Some(value) = left.pop() {
-            if !seen.insert(mlir::key(value)) {
-                continue;
-            }
-            if let Some((op, number)) = self.carried.get(&mlir::key(value)) {
-                left.extend(mlir::operands(*op).get(3 + number));
-                left.extend(given(*op, *number));
-            }
-            let Some((op, number)) = self.makers.get(&mlir::key(value)) else { continue };
-            match mlir::name(*op) {
-                "memref.load" | "vector.load" => {
-                    let memref = mlir::operands(*op).first().copied();
-                    found.extend(memref.map(|memref| mlir::key(self.root(memref))));
-                }
-                "scf.for" => {
-                    left.extend(mlir::operands(*op).get(3 + number));
-                    left.extend(given(*op, *number));
-                }
-                "scf.if" => left.extend(given(*op, *number)),
-                _ => left.extend(mlir::operands(*op)),
-            }
-        }
-        found
-    }
-}
-
-/// What the regions of an operation give as its result of a number.
-fn given<'c>(op: Op<'c>, number: usize) -> Vec<Val<'c>> {
-    let blocks = (0..op.region_count()).flat_map(|region| mlir::blocks(op, region));
-    let ends = blocks.filter_map(|block| mlir::operations(block).last().copied());
-    ends.filter_map(|end| mlir::operands(end).get(number).copied()).collect()
 }

@@ -75,12 +75,8 @@ pub fn obstacle(record: &Record, launches: &[Launch]) -> Result<Option<String>, 
 
 /// Whether a kernel has the array of structs itself.
 pub fn is_interleaved(record: &Record, launches: &[Launch]) -> bool {
-    launches.iter().flat_map(|launch| &launch.bindings).any(|binding| match binding {
-        Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name) => {
-            *name == record.name
-        }
-        _ => false,
-    })
+    let mut bindings = launches.iter().flat_map(|launch| &launch.bindings);
+    bindings.any(|binding| binding.field() == Some(record.name))
 }
 
 /// The arrays of structs that no kernel has yet.

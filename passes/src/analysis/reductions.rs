@@ -1,7 +1,7 @@
 //! Which reductions each step has to compute, and which the last one alone.
 
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil::{Program, Reduce};
+use stencil_dialects::stencil::{self, Field, Program, Reduce};
 
 /// The reductions of a program, in order.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +11,19 @@ pub struct Reductions<'c, 'p> {
     /// Those behind the last apply, whose values nothing but the caller and the condition of the
     /// run sees.
     pub last_step: Vec<&'p Reduce<'c>>,
+}
+
+/// A field whose points are stored by a kernel, and combined by none yet: the first one.
+///
+/// # Errors
+/// A malformed attribute of a field.
+pub fn uncombined<'c, 'p>(program: &'p Program<'c>) -> Result<Option<&'p Field<'c>>, Error> {
+    for field in &program.fields {
+        if stencil::combined(field)?.is_some() {
+            return Ok(Some(field));
+        }
+    }
+    Ok(None)
 }
 
 /// The reductions of a program.

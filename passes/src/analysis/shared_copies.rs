@@ -71,7 +71,7 @@ pub fn of<'c>(kernel: Op<'c>) -> Vec<ElementCopy<'c>> {
 }
 
 /// Where the values of a kernel come from and go to.
-struct Flow<'c> {
+pub(super) struct Flow<'c> {
     /// The operation that makes a value, its place in the text, and the number of the result.
     makers: BTreeMap<usize, (usize, Op<'c>, usize)>,
     /// The loop that carries a value, and its number among those.
@@ -81,7 +81,8 @@ struct Flow<'c> {
 }
 
 impl<'c> Flow<'c> {
-    fn of(kernel: Op<'c>) -> Self {
+    /// The flow of a kernel.
+    pub(super) fn of(kernel: Op<'c>) -> Self {
         let mut flow =
             Self { makers: BTreeMap::new(), carried: BTreeMap::new(), users: BTreeMap::new() };
         for (order, op) in mlir::walk(kernel).into_iter().enumerate() {
@@ -135,6 +136,44 @@ impl<'c> Flow<'c> {
         copy.loads.sort_by_key(|site| site.order);
         copy.stores.sort_by_key(|site| site.order);
         (is_copy && !copy.loads.is_empty()).then_some(copy)
+    }
+
+    /// The memory behind views.
+    pub(super) fn root(&self, memref: Val<'c>) -> Val<'c> {
+        let mut root = memref;
+        while let Some((_, view, _)) = self.makers.get(&mlir::key(root)) {
+            match mlir::operands(*view).first() {
+                Some(from) if MemRefType::try_from(from.r#type()).is_ok() => root = *from,
+                _ => break,
+            }
+        }
+        root
+    }
+
+    /// The roots of all memory from which values are loaded, by their keys.
+    pub(super) fn loaded(&self, values: &[Val<'c>]) -> BTreeSet<usize> {
+        let (mut found, mut seen, mut left) = (BTreeSet::new(), BTreeSet::new(), values.to_vec());
+        while let Some(value) = left.pop() {
+            if !seen.insert(mlir::key(value)) {
+                continue;
+            }
+            if let Some((op, number)) = self.carrier(value) {
+                left.extend(carried_values(op, number));
+                continue;
+            }
+            let Some((_, op, number)) = self.makers.get(&mlir::key(value)) else { continue };
+            match mlir::name(*op) {
+                "memref.load" | "vector.load" => {
+                    let memref = mlir::operands(*op).first().copied();
+                    found.extend(memref.map(|memref| mlir::key(self.root(memref))));
+                }
+                "scf.if" => left.extend(
+                    [0, 1].iter().filter_map(|side| mlir::yields(*op, *side).get(*number).copied()),
+                ),
+                _ => left.extend(mlir::operands(*op)),
+            }
+        }
+        found
     }
 
     /// The loop that carries a value or gives it behind its end.
@@ -206,10 +245,8 @@ fn store<'c>(order: usize, op: Op<'c>, operand: usize) -> Option<Site<'c>> {
 
 /// The values of a loop that hold what it carries under a number.
 fn carried_values<'c>(op: Op<'c>, number: usize) -> Vec<Val<'c>> {
-    let body = mlir::entry(op);
-    let arguments = body.map(mlir::arguments).unwrap_or_default();
-    let end = body.and_then(|body| mlir::operations(body).last().copied());
-    let yielded = end.map(mlir::operands).unwrap_or_default();
+    let arguments = mlir::entry(op).map(mlir::arguments).unwrap_or_default();
+    let yielded = mlir::yields(op, 0);
     let (operands, results) = (mlir::operands(op), mlir::results(op));
     let all = [
         operands.get(3 + number),

@@ -33,6 +33,7 @@
 //! Refuses a module in which points of reductions are stored and not combined yet: their kernels
 //! would get no guard. A second run changes nothing.
 
+use crate::analysis::reductions;
 use crate::kernel::signature::Signature;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
@@ -45,7 +46,7 @@ use stencil_dialects::attribute::{self, read};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::stencil::{self, Field, Program};
+use stencil_dialects::stencil::{Field, Program};
 use stencil_dialects::tiled::{self, Binding, Launch};
 
 /// The pass in the registry.
@@ -72,14 +73,12 @@ impl Pass for GuardLaunches {
         let program = Program::read(module)?;
         let Some(until) = &program.until else { return Ok(()) };
         let condition = program.field(until.condition)?;
-        for field in &program.fields {
-            if stencil::combined(field)?.is_some() {
-                return Err(Error::new(
-                    mlir::place(field.op.location()),
-                    "the kernels that combine the points of this reduction are still to come; run \
-                     combine-stores before guard-launches",
-                ));
-            }
+        if let Some(field) = reductions::uncombined(&program)? {
+            return Err(Error::new(
+                mlir::place(field.op.location()),
+                "the kernels that combine the points of this reduction are still to come; run \
+                 combine-stores before guard-launches",
+            ));
         }
         for launch in tiled::launches(module)? {
             let on_gpu = mlir::name(launch.op) == "gpu.func";

@@ -190,10 +190,7 @@ impl<'c> Kernel<'c, '_> {
 
     /// The record of a number that an argument is bound to, and the number's place in a cell.
     fn record_of(&self, binding: &Binding<'c>) -> Option<(&Record<'c, '_>, usize)> {
-        let (Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name)) = binding
-        else {
-            return None;
-        };
+        let name = binding.field()?;
         self.records.iter().find_map(|record| Some((*record, record.place_of(name)?)))
     }
 
@@ -333,36 +330,8 @@ fn single_accesses<'c>(outer: &Builder<'c>, op: Op<'c>) -> Result<(), Error> {
     let Some((last, rows)) = indices.split_last().filter(|_| is_apart(memref)) else {
         return Ok(());
     };
-    let vector = value.or_else(|| mlir::results(op).first().copied());
-    let ty = vector.ok_or_else(|| Error::internal("a vector without a value"))?.r#type();
-    let region = Region::new();
-    let block = mlir::append_block(&region, &[]);
-    let builder = Builder { location: op.location(), ..outer.at(block) };
-    let mut cells = Vec::new();
-    for cell in 0..mlir::vector_cells(ty) {
-        let index = [rows, &[builder.add_constant(*last, cell)?]].concat();
-        match value {
-            Some(value) => {
-                let memref_type = MemRefType::try_from(memref.r#type());
-                let memref_type =
-                    memref_type.map_err(|error| Error::internal(error.to_string()))?;
-                let position = attribute::integers(builder.context, &[cell]);
-                let named = [("static_position", position)];
-                let one =
-                    builder.value("vector.extract", &[value], memref_type.element(), &named)?;
-                builder.store(one, memref, &index)?;
-            }
-            None => cells.push(builder.load(memref, &index)?),
-        }
-    }
-    let loaded = match value {
-        Some(_) => None,
-        None => Some(builder.value("vector.from_elements", &cells, ty, &[])?),
-    };
-    mlir::move_all_before(block, op);
-    for (result, new) in mlir::results(op).into_iter().zip(loaded) {
-        mlir::replace_uses(result, new);
-    }
-    mlir::erase(op);
-    Ok(())
+    record_blocks::replace(outer, op, |builder| {
+        let place = |cell| Ok([rows, &[builder.add_constant(*last, cell)?]].concat());
+        record_blocks::single_accesses(builder, op, value, memref, place)
+    })
 }

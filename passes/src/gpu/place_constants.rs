@@ -121,7 +121,7 @@ impl<'c> Placing<'c, '_> {
         let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
         let (mut candidates, mut notes) = (Vec::new(), Vec::new());
         for (binding, argument) in launch.bindings.iter().zip(arguments) {
-            let Some(name) = bound_field(binding) else { continue };
+            let Some(name) = binding.field() else { continue };
             let Some(own) = users.get(&mlir::key(argument)) else { continue };
             match self.candidate(binding, argument, own, &users) {
                 Ok(candidate) => candidates.push(candidate),
@@ -272,14 +272,6 @@ impl<'c> Placing<'c, '_> {
             ("operandSegmentSizes", attribute::integers32(self.context, &[1, 0, 0, 0])),
         ];
         builder.value("memref.reinterpret_cast", &[whole], ty, &named)
-    }
-}
-
-/// The field whose buffer an argument is bound to.
-fn bound_field<'c>(binding: &Binding<'c>) -> Option<&'c str> {
-    match binding {
-        Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name) => Some(name),
-        _ => None,
     }
 }
 

@@ -117,54 +117,85 @@ pub fn access<'c>(
         _ => return Ok(false),
     };
     let Some(flat) = flats.get(&mlir::key(memref)) else { return Ok(false) };
-    let region = Region::new();
-    let block = mlir::append_block(&region, &[]);
-    let builder = Builder { location: op.location(), ..outer.at(block) };
-    let cell = flat.cell(&builder, indices)?;
-    let accessed = value.or_else(|| mlir::results(op).first().copied());
-    let ty = accessed.ok_or_else(|| Error::internal("an access without a value"))?.r#type();
-    let element = MemRefType::try_from(memref.r#type());
-    let element = element.map_err(|error| Error::internal(error.to_string()))?.element();
-    let place = |lane: i64| flat.place(&builder, builder.add_constant(cell, lane)?);
-    let cells = if mlir::name(op).starts_with("vector.") { mlir::vector_cells(ty) } else { 0 };
-    let whole = aligned(op, element, cells)?.filter(|_| cells <= flat.number.block);
-    let loaded = match (cells, whole, value) {
-        (0, _, None) => Some(builder.load(memref, &[place(0)?])?),
-        (0, _, Some(value)) => builder.store(value, memref, &[place(0)?]).map(|()| None)?,
-        (_, Some(bytes), _) => {
-            let operands: Vec<_> = value.into_iter().chain([memref, place(0)?]).collect();
-            let results: Vec<_> = mlir::results(op).iter().map(ValueLike::r#type).collect();
-            let named = [("alignment", attribute::integer(builder.context, bytes))];
-            mlir::results(builder.op(mlir::name(op), &operands, &results, &named)?).first().copied()
-        }
-        (_, None, None) => {
-            let load = |lane| builder.load(memref, &[place(lane)?]);
-            let cells = (0..cells).map(load).collect::<Result<Vec<_>, _>>()?;
-            Some(builder.value("vector.from_elements", &cells, ty, &[])?)
-        }
-        (_, None, Some(value)) => {
-            for lane in 0..cells {
-                let position = attribute::integers(builder.context, &[lane]);
-                let named = [("static_position", position)];
-                let one = builder.value("vector.extract", &[value], element, &named)?;
-                builder.store(one, memref, &[place(lane)?])?;
+    replace(outer, op, |builder| {
+        let cell = flat.cell(builder, indices)?;
+        let place = |lane| Ok(vec![flat.place(builder, builder.add_constant(cell, lane)?)?]);
+        match (mlir::name(op), in_one_block(op, value, memref, flat.number.block)?) {
+            ("memref.load", _) => Ok(Some(builder.load(memref, &place(0)?)?)),
+            ("memref.store", _) => {
+                let value = value.ok_or_else(|| Error::internal("a store without a value"))?;
+                builder.store(value, memref, &place(0)?).map(|()| None)
             }
-            None
+            (name, Some(alignment)) => {
+                let operands = value.into_iter().chain([memref]).chain(place(0)?);
+                let operands: Vec<_> = operands.collect();
+                let results: Vec<_> = mlir::results(op).iter().map(ValueLike::r#type).collect();
+                let named = [("alignment", attribute::integer(builder.context, alignment))];
+                let op = builder.op(name, &operands, &results, &named)?;
+                Ok(mlir::results(op).first().copied())
+            }
+            (_, None) => single_accesses(builder, op, value, memref, place),
         }
-    };
-    mlir::move_all_before(block, op);
-    for (result, new) in mlir::results(op).into_iter().zip(loaded) {
-        mlir::replace_uses(result, new);
-    }
-    mlir::erase(op);
+    })?;
     Ok(true)
 }
 
-/// The promised alignment of an access, in bytes, where it is that of so many cells.
-fn aligned(op: Op, element: Type, cells: i64) -> Result<Option<i64>, Error> {
-    let bytes = i64::from(mlir::bit_width(element).unwrap_or(0) / 8).saturating_mul(cells);
+/// Puts other operations in the place of one, and the value that they give in the place of its
+/// result.
+pub fn replace<'c>(
+    outer: &Builder<'c>,
+    op: Op<'c>,
+    build: impl FnOnce(&Builder<'c>) -> Result<Option<Val<'c>>, Error>,
+) -> Result<(), Error> {
+    let region = Region::new();
+    let block = mlir::append_block(&region, &[]);
+    let made = build(&Builder { location: op.location(), ..outer.at(block) })?;
+    mlir::move_all_before(block, op);
+    for (result, new) in mlir::results(op).into_iter().zip(made) {
+        mlir::replace_uses(result, new);
+    }
+    mlir::erase(op);
+    Ok(())
+}
+
+/// Loads the cells of a vector one by one, or stores those of `value`; `place` gives the indices of
+/// a cell. The vector that was loaded.
+pub fn single_accesses<'c>(
+    builder: &Builder<'c>,
+    op: Op<'c>,
+    value: Option<Val<'c>>,
+    memref: Val<'c>,
+    place: impl Fn(i64) -> Result<Vec<Val<'c>>, Error>,
+) -> Result<Option<Val<'c>>, Error> {
+    let vector = value.or_else(|| mlir::results(op).first().copied());
+    let ty = vector.ok_or_else(|| Error::internal("a vector without a value"))?.r#type();
+    let cells = 0..mlir::vector_cells(ty);
+    let Some(value) = value else {
+        let loads = cells.map(|cell| builder.load(memref, &place(cell)?));
+        let loads = loads.collect::<Result<Vec<_>, _>>()?;
+        return builder.value("vector.from_elements", &loads, ty, &[]).map(Some);
+    };
+    for cell in cells {
+        let named = [("static_position", attribute::integers(builder.context, &[cell]))];
+        let one = builder.value("vector.extract", &[value], element(memref)?, &named)?;
+        builder.store(one, memref, &place(cell)?)?;
+    }
+    Ok(None)
+}
+
+fn element<'c>(memref: Val<'c>) -> Result<Type<'c>, Error> {
+    let ty = MemRefType::try_from(memref.r#type());
+    ty.map(|ty| ty.element()).map_err(|error| Error::internal(error.to_string()))
+}
+
+/// The promised alignment of a vector, in bytes, where that is its length: it then begins at a
+/// multiple of its cells. None where these are more than a block's.
+fn in_one_block(op: Op, value: Option<Val>, memref: Val, block: i64) -> Result<Option<i64>, Error> {
+    let vector = value.or_else(|| mlir::results(op).first().copied());
+    let cells = vector.map_or(0, |vector| mlir::vector_cells(vector.r#type()));
+    let bytes = i64::from(mlir::bit_width(element(memref)?).unwrap_or(0) / 8).saturating_mul(cells);
     let promised = read_optional(op, "alignment", attribute::as_integer)?;
-    Ok(promised.filter(|promised| bytes > 0 && promised % bytes == 0))
+    Ok(promised.filter(|promised| bytes > 0 && cells <= block && promised % bytes == 0))
 }
 
 impl<'c> Flat<'c> {

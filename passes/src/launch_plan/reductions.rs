@@ -3,11 +3,12 @@
 
 use super::values::{element, expression, number};
 use super::{blocks, heights, next, repeated};
+use crate::analysis::reductions;
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{self, Field, Program, Role};
+use stencil_dialects::stencil::{Field, Program, Role};
 use stencil_dialects::tiled::{self, Binding, Launch, Part};
 use stencil_runtime::device;
 use stencil_runtime::number::Numeral;
@@ -17,16 +18,12 @@ use stencil_runtime::plan::{
 
 /// Refuses a module whose kernels store the points of a reduction, where nothing combines them.
 pub fn are_combined(program: &Program) -> Result<(), Error> {
-    for field in &program.fields {
-        if stencil::combined(field)?.is_some() {
-            return Err(Error::new(
-                mlir::place(field.op.location()),
-                "the points of this reduction are stored, and nothing combines them; run \
-                 combine-stores behind the lowerings",
-            ));
-        }
-    }
-    Ok(())
+    let Some(field) = reductions::uncombined(program)? else { return Ok(()) };
+    Err(Error::new(
+        mlir::place(field.op.location()),
+        "the points of this reduction are stored, and nothing combines them; run combine-stores \
+         behind the lowerings",
+    ))
 }
 
 /// The buffer of a reduction's value, and its field where the value is an output.

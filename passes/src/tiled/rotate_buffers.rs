@@ -52,7 +52,7 @@ use stencil_dialects::cover::{Bounds, Defined};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Field, Piece, Program, Role};
-use stencil_dialects::tiled::{self, Apply, Binding, Keeps, Kernel, Launch, TileOp};
+use stencil_dialects::tiled::{self, Apply, Keeps, Kernel, Launch, TileOp};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -115,12 +115,10 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a lowered kernel reads or updates a field.
+/// Whether a lowered kernel has a buffer of a field.
 fn is_bound(lowered: &[Launch], name: &str) -> bool {
-    lowered.iter().flat_map(|launch| &launch.bindings).any(|binding| match binding {
-        Binding::Read(field) | Binding::Write(field) | Binding::ReadWrite(field) => *field == name,
-        _ => false,
-    })
+    let mut bindings = lowered.iter().flat_map(|launch| &launch.bindings);
+    bindings.any(|binding| binding.field() == Some(name))
 }
 
 /// Lists of fields of which each takes the value of the next, and the last is stored.

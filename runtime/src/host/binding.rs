@@ -88,14 +88,7 @@ impl Binding {
             let shape = shape_text(&shape);
             return Err(wrong(format!("{shape} cells do not fit in memory addresses")));
         }
-        let steps = shape;
-        let mut shape = steps.clone();
-        if in_blocks
-            && let Some(cells) = shape.pop()
-            && let Some(blocks) = shape.last_mut()
-        {
-            *blocks *= cells;
-        }
+        let (steps, shape) = (shape.clone(), field_extents(shape, own));
         let strides = |strides: Option<Vec<i64>>| match strides {
             None => Ok(row_major(element, &steps)),
             Some(strides) if strides.len() != steps.len() => {
@@ -273,6 +266,18 @@ fn meet_at(distance: i128, strides: &[(usize, usize, usize)], sizes: (usize, usi
         let fits = -(*second as i128) < steps && steps < *first as i128;
         fits && meet_at(distance - steps * *stride as i128, rest, sizes)
     })
+}
+
+/// The extents of a field of so many dimensions in memory of a shape: with one dimension more, the
+/// last two are blocks of the field's last one, and the cells of a block.
+pub fn field_extents(mut shape: Vec<usize>, dimensions: usize) -> Vec<usize> {
+    if shape.len() > dimensions
+        && let Some(cells) = shape.pop()
+        && let Some(blocks) = shape.last_mut()
+    {
+        *blocks = blocks.saturating_mul(cells);
+    }
+    shape
 }
 
 /// The strides of an array.

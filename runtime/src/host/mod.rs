@@ -21,7 +21,7 @@ mod raw;
 mod records;
 mod run;
 
-pub use binding::{Binding, Given, MOST_DIMENSIONS};
+pub use binding::{Binding, Given, MOST_DIMENSIONS, field_extents};
 pub use error::{Blame, HostError};
 pub use program::{Code, Engine, Hooks, Program, Ran};
 pub use queue::Sending;

@@ -147,7 +147,7 @@ fn run(order: &Order, steps: &[String], opened: &Opened, context: &Context) -> O
             match Runner::default().run(context, &mut module, &steps) {
                 Err(error) if error.is_internal() => return Err(stop(error)),
                 Err(_) => {}
-                // What the code needs of libdevice may be missing.
+                // Functions of libdevice may be missing, which is a user's error.
                 Ok(()) => match emit_ptx::emit(context, &module, None) {
                     Err(error) if error.is_internal() => return Err(stop(error)),
                     _ => {}

@@ -55,13 +55,6 @@ fn id(op: Op) -> usize {
     op.to_raw().ptr as usize
 }
 
-/// What the regions of an operation hand over at their ends, in order.
-fn yields<'c>(op: Op<'c>, region: usize) -> Vec<Val<'c>> {
-    let last =
-        mlir::blocks(op, region).last().and_then(|block| mlir::operations(*block).last().copied());
-    last.map(mlir::operands).unwrap_or_default()
-}
-
 impl<'c> Slice<'c> {
     fn of(kernel: Op<'c>, costs: Option<Costs<'c>>) -> Self {
         let mut origins = BTreeMap::new();
@@ -118,7 +111,8 @@ impl<'c> Slice<'c> {
                 Some(Origin::Result(op, number)) => match mlir::name(op) {
                     "scf.if" => {
                         open.extend(mlir::operands(op).first());
-                        let sides = (0..2).filter_map(|side| yields(op, side).get(number).copied());
+                        let sides =
+                            (0..2).filter_map(|side| mlir::yields(op, side).get(number).copied());
                         open.extend(sides);
                     }
                     "scf.for" => open.extend(handed_on(op, number)),
@@ -215,7 +209,7 @@ impl<'c> Slice<'c> {
     fn branch(&mut self, op: Op<'c>) -> Option<Branch> {
         let [condition] = self.places(&mlir::operands(op))?;
         let sides = [self.region(op, 0), self.region(op, 1)];
-        let [yes, no] = [0, 1].map(|side| yields(op, side));
+        let [yes, no] = [0, 1].map(|side| mlir::yields(op, side));
         let values = mlir::results(op).into_iter().zip(yes.into_iter().zip(no));
         let results = values.filter_map(|(result, (yes, no))| {
             Some((self.place(result)?, [self.place(yes)?, self.place(no)?]))
@@ -235,7 +229,7 @@ impl<'c> Slice<'c> {
         }
         let inits = operands.get(3..).unwrap_or_default();
         let results = mlir::results(op);
-        let handed = arguments.iter().zip(inits).zip(yields(op, 0)).zip(results);
+        let handed = arguments.iter().zip(inits).zip(mlir::yields(op, 0)).zip(results);
         let carried = handed.filter_map(|(((argument, first), next), result)| {
             let [argument, first, next, result] =
                 [*argument, *first, next, result].map(|value| self.place(value));
@@ -312,7 +306,7 @@ impl<'c> Slice<'c> {
 fn handed_on<'c>(op: Op<'c>, number: usize) -> Vec<Val<'c>> {
     let operands = mlir::operands(op);
     let inside = mlir::entry(op).map(mlir::arguments).unwrap_or_default();
-    let ends = [operands.get(3 + number), yields(op, 0).get(number), inside.get(number + 1)]
+    let ends = [operands.get(3 + number), mlir::yields(op, 0).get(number), inside.get(number + 1)]
         .map(|value| value.copied());
     let result = mlir::results(op).get(number).copied();
     operands.iter().take(3).copied().chain(ends.into_iter().flatten()).chain(result).collect()

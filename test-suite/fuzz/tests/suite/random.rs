@@ -1,6 +1,6 @@
 //! Random programs in every test run: the kernels on the simulator against the oracle.
 
-use std::collections::BTreeMap;
+use crate::lines;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use stencil_fuzz::check::check;
@@ -60,26 +60,10 @@ fn random_sweeps_agree_with_the_oracle() {
 
 #[test]
 fn random_nests_agree_with_their_interpreter() {
-    let next = AtomicU64::new(0);
-    let counts = Mutex::new(BTreeMap::<String, u64>::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                let context = stencil_dialects::context().unwrap();
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= 300 {
-                        break;
-                    }
-                    let line = nests::check(&nests::generate::nest(SEED, index), &context).line();
-                    assert!(!line.starts_with("failed"), "case {index}: {line}");
-                    *counts.lock().unwrap().entry(line).or_default() += 1;
-                }
-            });
-        }
+    let counts = lines::count(300, |index, context| {
+        nests::check(&nests::generate::nest(SEED, index), context).line()
     });
     // Each way to carry a nest out occurs, and most cases could have failed.
-    let counts = counts.into_inner().unwrap();
     let of = |how: &str| counts.get(&format!("accepted {how}")).copied().unwrap_or(0);
     let ways = [
         "by one thread",
