@@ -17,9 +17,14 @@ pub const MAX_NESTING: usize = 400;
 /// there is no memory for it.
 pub const MAX_VECTOR: u64 = 1 << 20;
 
+/// The number of a result of an operation with several, as in `%0#1`, at most. MLIR makes room for
+/// all results before it, and ends the process where there is no memory for them.
+pub const MAX_RESULTS: u64 = 1 << 16;
+
 /// Refuses text at which MLIR crashes or never ends: too many levels of brackets or operators,
 /// aliases that stand for too much, `affine.apply` of too many others, vectors of too many numbers,
-/// and `array<index: ...>`; and names without letters, which it can't print.
+/// results of too high numbers, and `array<index: ...>`; and names without letters, which it can't
+/// print.
 pub fn check(text: &str, name: &str) -> Result<(), Error> {
     let mut levels = 0_usize;
     // Operators of the expression so far, and of those around the open brackets.
@@ -41,6 +46,9 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
         }
         if before == ["vector", "<"] && !is_short_vector(token.text) {
             return error(format!("a vector has at most {MAX_VECTOR} numbers; use a memref"));
+        }
+        if kind == Kind::Value && !is_short_result(token.text) {
+            return error(format!("a value has no result of a number beyond {MAX_RESULTS}"));
         }
         let names = before[1] == "@" || before == ["sym_name", "="];
         if names && token.text == "\"\"" {
@@ -236,6 +244,13 @@ fn is_short_vector(shape: &str) -> bool {
     numbers <= MAX_VECTOR
 }
 
+/// Whether the number of a result is small, where a value has one.
+fn is_short_result(value: &str) -> bool {
+    value
+        .split_once('#')
+        .is_none_or(|(_, number)| number.parse::<u64>().is_ok_and(|number| number <= MAX_RESULTS))
+}
+
 fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
@@ -305,6 +320,17 @@ mod tests {
             );
         }
         assert_eq!(fault("x = \"\", @a, @\"b\", {sym_name = \"c\"}"), None);
+    }
+
+    #[test]
+    fn results_of_too_high_numbers_are_refused() {
+        for short in ["%0#0", "%a#65536", "%0:2 = f() %0#1", "%0"] {
+            assert_eq!(fault(short), None, "{short}");
+        }
+        for long in ["%0#65537", "%0#2147483648", "%0#99999999999999999999999"] {
+            let (_, _, message) = fault(long).unwrap_or_default();
+            assert!(message.contains("beyond 65536"), "{long}: {message}");
+        }
     }
 
     #[test]
