@@ -8,7 +8,7 @@ use stencil_dialects::error::Error;
 /// The passes that a pipeline may name. Each works on modules of this compiler, ends, and touches
 /// no file. Others move shuffles into branches, run loops at negative indices, end the process or
 /// replace files; `mlir-opt` runs them between two calls.
-pub const PASSES: [&str; 22] = [
+pub const PASSES: [&str; 23] = [
     "affine-expand-index-ops",
     "canonicalize",
     "convert-arith-to-llvm",
@@ -22,6 +22,7 @@ pub const PASSES: [&str; 22] = [
     "cse",
     "expand-strided-metadata",
     "finalize-memref-to-llvm",
+    "flatten-memref",
     "inline",
     "loop-invariant-code-motion",
     "loop-invariant-subset-hoisting",
@@ -39,9 +40,8 @@ pub fn pass(name: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::user(format!(
-        "{name} is no pass of stencilc, and none of upstream's that can stand here: {}; run others \
-         in mlir-opt, between two calls",
-        PASSES.join(", ")
+        "{name} is no pass of stencilc, and none of upstream's that can stand here; stencil-opt \
+         --help lists both, and mlir-opt runs others between two calls"
     )))
 }
 
