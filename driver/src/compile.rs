@@ -297,7 +297,7 @@ fn table(search: &TileSearch) -> String {
 }
 
 /// Refuses a name for several files to which no extension can be added: standard output, `.`, a
-/// device.
+/// folder with its slash, a device.
 fn check_stem(stem: &Path) -> Result<(), Failure> {
     if is_standard(stem) {
         return Err(Failure::user(
@@ -305,7 +305,8 @@ fn check_stem(stem: &Path) -> Result<(), Failure> {
         ));
     }
     let is_device = |there: std::fs::Metadata| !there.is_file() && !there.is_dir();
-    if stem.file_name().is_none() || stem.metadata().is_ok_and(is_device) {
+    let ends_in_slash = stem.as_os_str().as_encoded_bytes().ends_with(b"/");
+    if stem.file_name().is_none() || ends_in_slash || stem.metadata().is_ok_and(is_device) {
         return Err(Failure::user(format!(
             "{}: no name of a file; each of several files gets the name after -o with an \
              extension, so give a name such as out/heat",

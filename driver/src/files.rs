@@ -56,6 +56,11 @@ pub fn shown((option, path): &Place) -> String {
     format!("{} ({option})", path.display())
 }
 
+/// Whether two names stand for one file.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    check_distinct(&[one], &[other]).is_err()
+}
+
 /// Checks that each output can be written and is a file of its own.
 pub fn check_outputs(outputs: &[Place], inputs: &[PathBuf]) -> Result<(), Failure> {
     // Standard input may be a file, by this name.

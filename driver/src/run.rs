@@ -2,7 +2,7 @@
 
 use crate::cli::{RunArgs, unique};
 use crate::compile::{print_ir, print_timing};
-use crate::files::{self, is_standard};
+use crate::files::{self, is_same, is_standard};
 use crate::message::say;
 use crate::target::TargetName;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -128,7 +128,8 @@ fn check_places(
         Input::Random(_) | Input::Zeros => None,
     }));
     // A run may go on in the file from which it was resumed.
-    read.extend(args.resume.clone().filter(|file| Some(file) != args.checkpoint.as_ref()));
+    let goes_on = |from: &PathBuf| args.checkpoint.as_ref().is_some_and(|to| is_same(from, to));
+    read.extend(args.resume.clone().filter(|file| !goes_on(file)));
     let others = [("--report-json", &args.report_json), ("--checkpoint", &args.checkpoint)];
     let others = others.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));
     let others: Vec<_> = others.map(|(option, path)| (option.to_owned(), path)).collect();

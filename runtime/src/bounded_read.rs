@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of a text at most: a module in MLIR, a plan, measured schedules.
 pub const MOST_TEXT: u64 = 1 << 24;
@@ -11,11 +12,39 @@ pub const MOST_TEXT: u64 = 1 << 24;
 /// Bytes of code at most: PTX, libdevice.
 pub const MOST_CODE: u64 = 1 << 26;
 
+/// How many inputs are being read.
+static AWAITED: AtomicUsize = AtomicUsize::new(0);
+
+/// While it lives, an input is being read, which may never end: a pipe that nobody writes to, or
+/// standard input.
+#[must_use]
+pub struct Awaited(());
+
+impl Awaited {
+    /// A read begins.
+    pub fn begin() -> Self {
+        AWAITED.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+
+    /// Whether any input is being read.
+    pub fn is_any() -> bool {
+        AWAITED.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        AWAITED.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Reads a file of at most `most` bytes.
 ///
 /// # Errors
 /// The system's error; [`ErrorKind::FileTooLarge`] beyond `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let _awaited = Awaited::begin();
     read_all(File::open(path)?, most)
 }
 
@@ -33,6 +62,7 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
 /// # Errors
 /// As for [`read`].
 pub fn read_all(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let _awaited = Awaited::begin();
     let mut bytes = Vec::new();
     from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

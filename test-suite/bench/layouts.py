@@ -77,6 +77,8 @@ def measure(args):
     """All rows of the record."""
     rows, facts = [], {}
     built = common.manifest(args.folder, "layouts.json", "layouts.py build")
+    what = {"what": "fields of structs as arrays of structs, relaid, and as separate arrays",
+            "rate": "GCells/s of a step, transforms counted", **built}
     for name, program, layout, strategy in plans():
         check = "reference"
         if layout != "soa":
@@ -99,9 +101,7 @@ def measure(args):
                 "check": check,
             })
             print(rows[-1], flush=True)
-    what = {"what": "fields of structs as arrays of structs, relaid, and as separate arrays",
-            "rate": "GCells/s of a step, transforms counted", **built}
-    common.write_record(args.out, {**what, **facts}, rows)
+            common.write_record(args.out, {**what, **facts}, rows)
 
 
 def main():

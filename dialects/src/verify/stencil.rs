@@ -215,6 +215,16 @@ fn scalars(program: &Program, errors: &mut Vec<Error>) {
                 ),
             ));
         }
+        if scalar.default.and_then(attribute::as_float).is_some_and(|number| !number.is_finite()) {
+            errors.push(at(
+                scalar.op,
+                format!(
+                    "the default of @{} is no finite number, which no plan holds; leave it out and \
+                     give the value to the run",
+                    scalar.name
+                ),
+            ));
+        }
     }
 }
 

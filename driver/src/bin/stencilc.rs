@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(unix)]
-use stencil_runtime::signals;
+use stencil_runtime::{bounded_read::Awaited, signals};
 use stencilc::cli::Cli;
 use stencilc::message::{exit, usage};
 
@@ -20,10 +20,12 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let cancel = Arc::new(AtomicBool::new(false));
-    // The first Ctrl-C ends the work in order, the second ends the process. Either way no output is
-    // written. A tool that can't be told of signals still works.
+    // The first Ctrl-C ends the work in order, the second ends the process; the first does so, too,
+    // while an input is read. Either way no output is written. A tool that can't be told of signals
+    // still works.
     let asked = Arc::clone(&cancel);
     #[cfg(unix)]
-    let _ = signals::end_in_order(move || !asked.swap(true, Ordering::Relaxed));
+    let _ =
+        signals::end_in_order(move || !Awaited::is_any() && !asked.swap(true, Ordering::Relaxed));
     exit(arguments.execute(&cancel).map_err(|failure| vec![failure]))
 }

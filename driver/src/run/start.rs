@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use stencil_compiler::{Array, Class, Failure, Pause, Plan, Request, Source};
 use stencil_runtime::bind::Bound;
+use stencil_runtime::bounded_read::Awaited;
 use stencil_runtime::checkpoint::{self, Checkpoint, Hash, Run};
 use stencil_runtime::input::{self, InputError, Source as Input};
 use stencil_runtime::npy::NpyError;
@@ -45,6 +46,7 @@ pub fn start(
     mut sources: BTreeMap<String, Input>,
     temps: &[String],
 ) -> Result<Start, Failure> {
+    let _awaited = Awaited::begin();
     let mut request = asked.request;
     request.first_step = asked.first_step.unwrap_or(0);
     let from = asked.resume.map(|path| Ok((path, checkpoint::read(path)?)));

@@ -865,6 +865,13 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 // -----
 
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{the default of @c is no finite number, which no plan holds; leave it out and give the value to the run}}
+  "stencil.scalar"() {sym_name = "c", type = f16, default = [0x7C00 : f16]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   // expected-error @+1 {{@c has more than one default}}
   "stencil.scalar"() {sym_name = "c", type = f32, default = [1.0 : f32, 2.0 : f32]} : () -> ()
 }

@@ -189,6 +189,15 @@ fn a_full_disk_keeps_the_last_checkpoint() {
     snapshot("checkpoints__full_disk", &outcome.stderr);
 }
 
+#[test]
+fn a_run_goes_on_in_its_checkpoint_by_another_name() {
+    let scratch = scratch();
+    let run = format!("{RUN} --target reference --size N=33 --checkpoint-every 10");
+    done(&scratch, &format!("{run} --steps 15 --checkpoint c"));
+    done(&scratch, &format!("{run} --steps 25 --checkpoint ./c --resume c"));
+    assert!(checkpoint::read(&scratch.path().join("c")).is_ok_and(|found| found.step == 20));
+}
+
 /// The run ends in order and says how it goes on.
 #[test]
 fn an_interrupt_keeps_the_last_checkpoint() {

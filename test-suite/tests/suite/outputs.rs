@@ -87,6 +87,7 @@ refused! {
     records_to_standard_output: "stencil-bench plan.json --json -";
     candidates_to_standard_output: "stencilc heat2d.stencil --candidates 3 -o -";
     levels_to_standard_output: "stencilc heat2d.stencil --emit=ptx,plan -o -";
+    levels_to_a_folder: "stencilc heat2d.stencil --emit=ptx,plan -o folder/";
     result_to_standard_output: format!("{RUN} --out A=-");
     two_results_in_one_file: "stencilc run fdtd2d.stencil --target reference --size N=9 --size \
         M=9 --steps 1 --in Ex=zeros --in Ey=zeros --in Hz=zeros --out Ex=to-old.npy --out \
@@ -371,5 +372,22 @@ fn an_interrupted_run_says_so_and_writes_nothing() {
         assert_eq!(outcome.code, Some(1), "{target}: {}", outcome.stderr);
         assert!(outcome.stderr.starts_with("error: cancelled"), "{target}: {}", outcome.stderr);
         assert!(scratch.contents() == before, "{target}: {:?}", outcome.new_files);
+    }
+}
+
+/// A pipe that nobody writes to would be read for ever: Ctrl-C ends the process at once.
+#[test]
+fn an_interrupt_ends_the_wait_for_an_input() {
+    for line in [
+        "stencilc - --emit=ptx <&3",
+        "stencilc pipe.stencil --emit=ptx",
+        "stencilc run heat2d.stencil --target sim --steps 1 --in A=pipe.stencil --in K=zeros",
+        "stencilc run heat2d.stencil --target sim --steps 1 --in A=a.npy --in K=zeros --resume \
+         pipe.stencil",
+    ] {
+        let scratch = scratch();
+        let open = "mkfifo pipe.stencil; exec 3<>pipe.stencil";
+        let outcome = scratch.shell(&format!("{open}; timeout -k 10 -s INT 0.5 {line}"));
+        assert_eq!(outcome.code, Some(124), "{line}: {}", outcome.stderr);
     }
 }
