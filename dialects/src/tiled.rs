@@ -34,8 +34,8 @@ pub use nest_tile::{
 pub(crate) use rotate::verify_rotations;
 pub use rotate::{computed, rotations, rotations_attribute, set_computed, set_rotations};
 pub use schedule::{
-    Choice, Height, Part, Region, Repeat, Schedule, choice, heights, repeats, schedule_attributes,
-    set_choice, set_height, set_heights, set_kernels, set_part,
+    Choice, Height, Part, Region, Repeat, Schedule, choice, heights, remove_heights, repeats,
+    schedule_attributes, set_choice, set_height, set_heights, set_kernels, set_part,
 };
 pub use wave::{
     Skew, Waiting, Wave, pace, set_pace, set_skew, set_sweeps, set_waiting, sweeps_attribute,

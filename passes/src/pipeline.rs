@@ -86,6 +86,11 @@ impl RecordLayout {
         ("blocks", Self::Blocks),
     ];
 
+    /// Cells of a block, 1 where there are none.
+    pub fn block(self) -> i64 {
+        if self == Self::Blocks { WARP } else { 1 }
+    }
+
     /// The layout of a name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(word, _)| *word == name).map(|(_, layout)| layout)
@@ -124,8 +129,7 @@ pub fn stencil(config: &Config) -> Vec<Step> {
         Step::upstream("func.func(canonicalize,cse)"),
     ];
     if config.layout != RecordLayout::Soa {
-        let block = if config.layout == RecordLayout::Blocks { WARP } else { 1 };
-        steps.push(Step::ours(AosFields { block }));
+        steps.push(Step::ours(AosFields { block: config.layout.block() }));
     }
     if !config.no_fuse {
         steps.push(Step::ours(FuseFunctions(config.request())));

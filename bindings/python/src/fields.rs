@@ -87,6 +87,21 @@ impl Names {
     }
 }
 
+impl Names {
+    /// Fields whose cells have several numbers of one type are arrays of blocks of `cells` cells,
+    /// which the declarations alone do not say.
+    pub fn store_in_blocks(&mut self, cells: i64) {
+        for field in &mut self.fields {
+            let mut kinds = field.leaves.iter().map(|leaf| &leaf.kind);
+            let first = kinds.next();
+            let alike = first.is_some_and(|first| kinds.all(|kind| kind == first));
+            if field.leaves.len() > 1 && alike {
+                field.block = cells as usize;
+            }
+        }
+    }
+}
+
 /// Cells of a block of a declared field in a plan.
 fn block_of(plan: &Plan, name: &str) -> usize {
     let is_own = |start: &Start| matches!(start, Start::Record(field) if field == name);

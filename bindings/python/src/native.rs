@@ -94,6 +94,7 @@ impl Native {
         let ranks: Vec<usize> = ranks.filter(|_| !name.ends_with(".mlir")).collect();
         session.check_options(target, &ranks).map_err(failed)?;
         let mut names = Names::of(&declared);
+        names.store_in_blocks(session.options().config.layout.block());
         let conditions = session.conditions(&source);
         for field in names.fields.iter_mut().filter(|field| conditions.contains(&field.name)) {
             field.layout = Layout::Bool;

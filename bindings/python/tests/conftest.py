@@ -40,6 +40,13 @@ def heat(a, k, steps, alpha=0.1):
     return a
 
 
+def in_blocks(cells):
+    """Rows of cells (N, M, K) as blocks of 32 cells, (N, M / 32, K, 32)."""
+    rows, row, numbers = cells.shape
+    blocks = cells.reshape(rows, row // 32, 32, numbers)
+    return np.ascontiguousarray(blocks.transpose(0, 1, 3, 2))
+
+
 @pytest.fixture
 def plate():
     return np.random.default_rng(1).random((20, 33), dtype=np.float32)

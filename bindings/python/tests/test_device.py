@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 import stencilc
-from conftest import ROOT
+from conftest import ROOT, in_blocks
 
 PLAN = ROOT / "runtime/tests/data/smear.plan.json"
 DRIVER = os.environ.get("STENCILC_TEST_DRIVER")
@@ -69,6 +69,11 @@ def test_versions_free_their_memory_on_the_driver_of_the_tests(tmp_path):
 @pytest.mark.skipif(devices() == 0, reason="the system has no CUDA device")
 def test_versions_free_their_memory_on_a_device():
     run_in_a_process("versions")
+
+
+@pytest.mark.skipif(devices() == 0, reason="the system has no CUDA device")
+def test_layouts_of_vecs_on_a_device():
+    run_in_a_process("layouts")
 
 
 def test_on_the_driver_of_the_tests(tmp_path):
@@ -174,6 +179,27 @@ def versions():
     assert cuda.cuDevicePrimaryCtxRelease_v2(0) == 0
 
 
+def layouts():
+    """Arrays of vecs on a device, as they are and in blocks."""
+    program = (ROOT / "test-suite/programs/d2q9.stencil").read_text()
+    start = np.random.default_rng(4).random((40, 96, 9), dtype=np.float32) + np.float32(1)
+    wanted = stencilc.compile(program, target="reference")(F=start, steps=5).F
+    by_host = stencilc.compile(program, target="cuda", cache=False)(F=start, steps=5).F
+    assert np.allclose(by_host, wanted, rtol=1e-5, atol=1e-6)
+    cuda, stream = current_context("libcuda.so.1")
+    for layout, stored in [("aos", start), ("blocks", in_blocks(start))]:
+        kernel = stencilc.compile(program, target="cuda", layout=layout, cache=False)
+        array = Array(cuda, stored, stream=stream.value)
+        kernel(F=array, in_place=True, stream=stream.value, steps=5)
+        assert cuda.cuStreamSynchronize(stream) == 0
+        meant = in_blocks(wanted) if layout == "blocks" else wanted
+        assert np.allclose(array.cells(), meant, rtol=1e-5, atol=1e-6), layout
+        del kernel
+        array.free()
+    assert cuda.cuStreamDestroy_v2(stream) == 0
+    assert cuda.cuDevicePrimaryCtxRelease_v2(0) == 0
+
+
 def main():
     # A run of the host opens the device, whose context the driver wants to be current.
     kernel = stencilc.load(PLAN)
@@ -249,4 +275,4 @@ def main():
 
 
 if __name__ == "__main__":
-    {"arrays": main, "versions": versions}[sys.argv[1]]()
+    {"arrays": main, "layouts": layouts, "versions": versions}[sys.argv[1]]()

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 import stencilc
-from conftest import HEAT, ROOT, heat
+from conftest import HEAT, ROOT, heat, in_blocks
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +236,20 @@ def test_members_of_a_struct_that_are_vecs():
     ):
         with pytest.raises(stencilc.ArgumentError, match=text):
             kernel(S=members)
+
+
+@pytest.mark.parametrize("layout", ["aos", "aos-direct", "aos-relaid", "blocks"])
+def test_layouts_of_vecs(layout):
+    program = (ROOT / "test-suite/programs/d2q9.stencil").read_text()
+    start = np.random.default_rng(4).random((7, 64, 9), dtype=np.float32) + np.float32(1)
+    options = {"target": "sim", "fp_contract": "off"}
+    wanted = stencilc.compile(program, **options)(F=start, steps=3).F
+    stored = in_blocks if layout == "blocks" else np.copy
+    kernel = stencilc.compile(program, layout=layout, **options)
+    array = stored(start)
+    assert np.array_equal(kernel(F=array, steps=3).F, stored(wanted))
+    assert kernel(F=array, in_place=True, steps=3).F is array
+    assert np.array_equal(array, stored(wanted))
 
 
 def test_until():

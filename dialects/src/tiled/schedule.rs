@@ -9,6 +9,7 @@ use crate::mlir::{self, Op};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, Module};
+use std::collections::BTreeSet;
 
 /// How a tile kernel is to be lowered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,7 +211,22 @@ pub fn heights(module: &Module) -> Result<Vec<Choice>, Error> {
         Error::new(mlir::place(op.location()), message)
     };
     let entries = attribute::as_array(list).ok_or_else(wrong)?;
-    entries.into_iter().map(|entry| choice_of(entry).ok_or_else(wrong)).collect()
+    let entries = entries.into_iter().map(|entry| choice_of(entry).ok_or_else(wrong));
+    let choices = entries.collect::<Result<Vec<_>, _>>()?;
+    let mut seen = BTreeSet::new();
+    match choices.iter().find(|choice| !seen.insert(choice.pyramid_height)) {
+        None => Ok(choices),
+        Some(twice) => {
+            let height = twice.pyramid_height.unwrap_or(1);
+            let message = format!("{HEIGHTS} has two schedules of {height} steps; leave one out");
+            Err(Error::new(mlir::place(op.location()), message))
+        }
+    }
+}
+
+/// Takes the schedules of several pyramid heights away, for others to be chosen.
+pub fn remove_heights(module: &Module) {
+    mlir::remove_attribute(mlir::module_op(module), HEIGHTS);
 }
 
 /// A schedule as an entry of a list.

@@ -84,6 +84,8 @@ impl Pass for ChooseHeights {
             )));
         }
         let heights = with_digits(&self.heights)?;
+        // Candidates are compiled, each by its own schedule.
+        tiled::remove_heights(module);
         let chosen = {
             let program = Program::read(module)?;
             one_height(&program)?;

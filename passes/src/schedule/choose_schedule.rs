@@ -87,6 +87,7 @@ impl Pass for ChooseSchedule {
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let Request { choice, settings } = &self.0;
+        tiled::remove_heights(module);
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
         let open = predict::openings(context, &subject, choice, *settings)?;

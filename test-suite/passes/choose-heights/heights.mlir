@@ -1,6 +1,11 @@
 // RUN: stencilc %programs/jacobi2d.stencil --emit=stencil -o %t
 // RUN: stencil-opt %t --pass-pipeline='choose-heights{heights=3 strategy=block}' | FileCheck %s --check-prefix=CHOSEN
 // RUN: stencil-opt %t --pass-pipeline='choose-heights{heights=3 strategy=block},tile-overlapped' | FileCheck %s --check-prefix=TILED
+// RUN: stencil-opt %t --pass-pipeline='choose-heights{heights=2 strategy=naive},choose-heights{heights=3 strategy=block},tile-overlapped' | FileCheck %s --check-prefix=TILED
+// RUN: stencil-opt %t --pass-pipeline='choose-heights{heights=2},choose-schedule{strategy=block}' | FileCheck %s --check-prefix=ONE
+// RUN: stencil-opt %t --pass-pipeline='choose-heights{heights=3 strategy=block}' -o %t.heights
+// RUN: sed 's/tiled.steps = 3/tiled.steps = 2/' %t.heights > %t.twice
+// RUN: not stencil-opt %t.twice --pass-pipeline='tile-overlapped' -o %t.out 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not stencil-opt %t --pass-pipeline='choose-heights{heights=2 pyramid-height=2}' -o %t.out 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not stencil-opt %t --pass-pipeline='choose-heights' -o %t.out 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: stencilc %programs/gauss-seidel3d.stencil --emit=stencil -o %t
@@ -16,3 +21,6 @@
 // BOTH: error: {{.*}}pyramid-height
 // NONE: error: a plan has 1 to 24 pyramid heights with the powers of two below them; 0 are asked for
 // SWEEP: error: declined [height]: a program that reads values of its own sweep has one pyramid height; leave heights out
+// A later choice takes the place of an earlier one.
+// ONE-NOT: tiled.heights
+// TWICE: error: tiled.heights has two schedules of 2 steps; leave one out
