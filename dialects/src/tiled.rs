@@ -4,6 +4,7 @@
 mod array_order;
 mod build;
 mod constant;
+mod cut;
 mod halo;
 mod kernel;
 mod launch;
@@ -20,6 +21,7 @@ pub use build::{
     set_tile, store,
 };
 pub use constant::{CONSTANT_SPACE, Constant, constants, declare_constant, set_not_constant};
+pub use cut::{Cut, CutRead, Order, Parts, cut_attribute};
 pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};
 pub use launch::{

@@ -19,8 +19,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    AMD_ARCHITECTURES, Arithmetic, Choice, Config, Failure, Lowering, Options, RecordLayout,
-    Session, Source, architectures, processors, toolchain,
+    AMD_ARCHITECTURES, Arithmetic, Choice, Config, Devices, Failure, Link, Lowering, Options,
+    RecordLayout, Session, Source, architectures, processors, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
@@ -136,6 +136,10 @@ pub(crate) struct RunArgs {
     /// Threads that compute tiles (--target cpu); by default as many as the machine runs at once
     #[arg(long, value_parser = threads)]
     pub(crate) threads: Option<NonZeroUsize>,
+    /// How many devices share the run: 4 along the slowest dimension, or 2x2 along two (--target
+    /// sim or cpu)
+    #[arg(long, value_name = "COUNT", value_parser = str::parse::<Devices>)]
+    pub(crate) devices: Option<Devices>,
     /// Where an output goes: A=b.npy, or a picture A=b.png, or an animation A=b.gif; {step} stands
     /// for the number of steps taken
     #[arg(long = "out", value_name = "FIELD=FILE", value_parser = assignment::<PathBuf>)]
@@ -414,9 +418,25 @@ impl Cli {
     /// # Errors
     /// What went wrong; then no output is written. `cancel` ends the work early.
     pub fn execute(self, cancel: &Arc<AtomicBool>) -> Result<(), Failure> {
+        self.execute_with(cancel, None)
+    }
+
+    /// The same in one of several processes, which share a run: the first one says and writes what
+    /// one process would. All have the same arguments.
+    ///
+    /// # Errors
+    /// As [`Cli::execute`].
+    pub fn execute_with(
+        self,
+        cancel: &Arc<AtomicBool>,
+        process: Option<(Devices, &mut dyn Link)>,
+    ) -> Result<(), Failure> {
         tell_crashes();
         match (self.command, self.common) {
-            (Some(Command::Run(args)), _) => run::execute(&args, cancel),
+            (Some(Command::Run(args)), _) => run::execute(&args, cancel, process),
+            _ if process.is_some() => {
+                Err(Failure::user("several processes share a run; the command is run"))
+            }
             (None, Some(common)) => compile::execute(&common, &self.compile, cancel),
             (None, None) => Err(Failure::user("a program is missing; see stencilc --help")),
         }

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Array, Class, Control, Ended, Failure, Outcome, Pause, Pauses, Plan, Progress, Request,
-    Results as TakeResults, Session, Source, Target, compare,
+    Array, Class, Control, Devices, Ended, Failure, Link, Outcome, Pause, Pauses, Plan, Progress,
+    Request, Results as TakeResults, Session, Source, Target, compare,
 };
 use stencil_runtime::checkpoint;
 use stencil_runtime::execute::Values;
@@ -47,7 +47,11 @@ struct Job<'a> {
 }
 
 /// Does what the command line asks for.
-pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Failure> {
+pub(crate) fn execute(
+    args: &RunArgs,
+    cancel: &Arc<AtomicBool>,
+    process: Option<(Devices, &mut dyn Link)>,
+) -> Result<(), Failure> {
     let of_simulator = args.report || args.report_json.is_some() || args.seed.is_some();
     if args.target != TargetName::Sim && of_simulator {
         return Err(Failure::user(
@@ -56,6 +60,13 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
         ));
     }
     let pauses = args.checkpoint_every.is_some() || args.snapshot_every.is_some();
+    let (devices, link) = shared(args, process, pauses)?;
+    let follows = link.as_ref().is_some_and(|link| link.device() > 0);
+    if devices.is_some() && (args.report || args.report_json.is_some()) {
+        return Err(Failure::user(
+            "--report and --report-json count one device; leave them or --devices out",
+        ));
+    }
     if pauses && (args.report || args.report_json.is_some()) {
         return Err(Failure::user(
             "--report and --report-json count a run without pauses; leave them out, or \
@@ -90,7 +101,10 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     let job = Job { session, open, source, inputs, request, cancel, print_ir, print_timing };
     let mut saved = Saved { path: args.checkpoint.as_deref(), run: start.run, written: None };
     let begin = job.request.first_step;
-    let outcome = job.run(target, args, &mut files, &mut saved)?;
+    let outcome = job.run(target, args, (devices, link), &mut files, &mut saved)?;
+    if follows {
+        return Ok(());
+    }
     let mut told = why.map_or_else(String::new, |why| why + "\n");
     told += &summary(&outcome);
     told += &values(&declared, &outcome, begin);
@@ -109,6 +123,31 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     files.last(begin + outcome.steps, &outcome.outputs, args.report_json.as_deref().zip(json))?;
     say(told);
     Ok(())
+}
+
+/// The devices of a run, and the connection to them where each has a process of its own.
+fn shared<'l>(
+    args: &RunArgs,
+    process: Option<(Devices, &'l mut dyn Link)>,
+    pauses: bool,
+) -> Result<(Option<Devices>, Option<&'l mut dyn Link>), Failure> {
+    let Some((processes, link)) = process else { return Ok((args.devices, None)) };
+    let devices = args.devices.unwrap_or(processes);
+    if devices.count() != processes.count() {
+        return Err(Failure::user(format!(
+            "--devices {devices} are {}, and {} processes were started; start as many, or leave \
+             --devices out",
+            devices.count(),
+            processes.count()
+        )));
+    }
+    if pauses || args.resume.is_some() {
+        return Err(Failure::user(
+            "runs of several processes have no pauses yet; leave --checkpoint-every, \
+             --snapshot-every and --resume out, or take --devices in one process",
+        ));
+    }
+    Ok((Some(devices), Some(link)))
 }
 
 /// A file that can't be written is refused before a long run.
@@ -214,6 +253,10 @@ struct Hooks<'a> {
     traffic: bool,
     /// Where it pauses, and what it does there.
     at: Option<(Vec<NonZeroU64>, Call<'a>)>,
+    /// How many devices share the run.
+    devices: Option<Devices>,
+    /// The connection to them, where each has a process of its own.
+    link: Option<&'a mut dyn Link>,
     /// Takes the values. With it, the outcome has only the reductions.
     results: Option<TakeResults<'a>>,
 }
@@ -224,6 +267,7 @@ impl Job<'_> {
         &self,
         target: Target,
         args: &RunArgs,
+        (devices, link): (Option<Devices>, Option<&mut dyn Link>),
         files: &mut Results<'_>,
         saved: &mut Saved<'_>,
     ) -> Result<Outcome, Failure> {
@@ -239,7 +283,9 @@ impl Job<'_> {
         if only_files && on_device && files.are_cells() {
             let begin = request.first_step;
             let mut write = |values: &mut Values<'_>| files.write_parts(begin, values);
-            let hooks = Hooks { results: Some(&mut write), ..Hooks::default() };
+            let results = Some(&mut write as TakeResults<'_>);
+            let link = link.map(|link| link as &mut dyn Link);
+            let hooks = Hooks { devices, link, results, ..Hooks::default() };
             return self.run_on(target, &self.inputs, request, hooks);
         }
         let finite = args.check_finite && target == Target::Reference;
@@ -256,7 +302,8 @@ impl Job<'_> {
         };
         let at = (!every.is_empty()).then_some((every, &mut call as Call<'_>));
         let traffic = args.report || args.report_json.is_some();
-        let hooks = Hooks { finite, traffic, at, ..Hooks::default() };
+        let link = link.map(|link| link as &mut dyn Link);
+        let hooks = Hooks { finite, traffic, at, devices, link, ..Hooks::default() };
         let ran = self.run_on(target, &self.inputs, request, hooks);
         let outcome = ran.map_err(|failure| saved.note(failure))?;
         let last = self.request.first_step + outcome.steps;
@@ -301,6 +348,8 @@ impl Job<'_> {
             cancel: Arc::clone(self.cancel),
             finite: hooks.finite,
             traffic: hooks.traffic,
+            devices: hooks.devices,
+            link: hooks.link.as_mut().map(|link| &mut **link as &mut dyn Link),
             results: hooks.results.as_mut().map(|hook| &mut **hook as TakeResults<'_>),
             pauses: hooks.at.map(|(every, call)| Pauses { every, call: &mut *call }),
             ..Control::default()

@@ -218,6 +218,7 @@ mod tests {
             step: 0,
             arguments,
             rows: Some(Rows { count, reach }),
+            part: None,
         }
     }
 
@@ -327,6 +328,7 @@ mod tests {
                 step: 0,
                 arguments,
                 rows: None,
+                part: None,
             };
             let waits = chain.add(&launch, 100).remove(0).waits;
             let look = node.arguments.len() == 2;

@@ -4,13 +4,14 @@
 pub mod heights;
 mod lent;
 mod segment;
+mod target;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
 use crate::array::{Array, ArrayError, Element, shape_text};
 use crate::bind::{Bound, BufferId};
-use crate::launch::{Copy, Iterations, Launch, LaunchError};
+use crate::launch::{Iterations, LaunchError};
 use crate::plan::{Plan, Role};
 use crate::watch::Stuck;
 use heights::Chosen;
@@ -19,6 +20,7 @@ pub use segment::{Segment, launch_segment};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+pub use target::Target;
 use thiserror::Error;
 pub use transfer::{Values, download, read_value, upload};
 
@@ -82,146 +84,6 @@ pub enum ExecuteError {
     /// The run was cancelled.
     #[error("cancelled before step {0}")]
     Cancelled(i64),
-}
-
-/// Runs kernels: a GPU, or a simulator of one.
-pub trait Target {
-    /// How many devices it has. Buffers and launches of a plan lie on devices from 0.
-    fn devices(&self) -> u32 {
-        1
-    }
-
-    /// Makes room for these buffers, filled with zeros, in place of any from before.
-    ///
-    /// # Errors
-    /// When there is too little memory: how much is needed and free.
-    fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError>;
-
-    /// Fills a buffer from the host.
-    ///
-    /// # Errors
-    /// When the copy fails.
-    fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError>;
-
-    /// Copies a whole buffer into another of the same size.
-    ///
-    /// # Errors
-    /// When the copy fails.
-    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError>;
-
-    /// Whether a run on it is waited for. Then a block that waits without end makes a record, which
-    /// is read after the run.
-    fn watches(&self) -> bool {
-        true
-    }
-
-    /// Called before the first launch of a run.
-    ///
-    /// # Errors
-    /// When the target can't begin.
-    fn begin(&mut self) -> Result<(), TargetError> {
-        Ok(())
-    }
-
-    /// Launches a kernel; it may run later, but in order.
-    ///
-    /// # Errors
-    /// When the launch is refused.
-    fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError>;
-
-    /// Copies rows from one buffer to another; it may run later, but in order with launches.
-    ///
-    /// # Errors
-    /// When the copy is refused.
-    fn exchange(&mut self, copy: &Copy) -> Result<(), TargetError>;
-
-    /// Waits for all launches and copies since [`Target::begin`]; the run goes on after it, and
-    /// buffers may be read before it does.
-    ///
-    /// # Errors
-    /// When a kernel failed.
-    fn wait(&mut self) -> Result<(), TargetError>;
-
-    /// Takes a look at the first bytes of a buffer behind the launches so far without a wait;
-    /// `values` are the memories that hold values then. Gives the number of the look. None where
-    /// the target takes none: then the caller waits and downloads.
-    ///
-    /// # Errors
-    /// When the look is refused.
-    fn look_ahead(
-        &mut self,
-        condition: BufferId,
-        bytes: usize,
-        values: Vec<BufferId>,
-    ) -> Result<Option<u64>, TargetError> {
-        let _ = (condition, bytes, values);
-        Ok(None)
-    }
-
-    /// What a look found, where it is known. All are known behind [`Target::wait`].
-    fn found(&mut self, look: u64) -> Option<[u8; 8]> {
-        let _ = look;
-        None
-    }
-
-    /// Drops launches that have not begun and looks, where it can, and waits for the others; the
-    /// run goes on behind it.
-    ///
-    /// # Errors
-    /// When a kernel failed.
-    fn drop_ahead(&mut self) -> Result<(), TargetError> {
-        self.wait()
-    }
-
-    /// Waits for all launches since [`Target::begin`]; says how long they took, if the target
-    /// measures time.
-    ///
-    /// # Errors
-    /// When a kernel failed.
-    fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
-        Ok(None)
-    }
-
-    /// Launches a kernel that does nothing so many times; says how long that took together, if the
-    /// target can.
-    ///
-    /// # Errors
-    /// When the launches fail.
-    fn null(
-        &mut self,
-        grid: [u32; 3],
-        block: [u32; 3],
-        times: u32,
-    ) -> Result<Option<Duration>, TargetError> {
-        let _ = (grid, block, times);
-        Ok(None)
-    }
-
-    /// Blocks of a kernel, by its place in the plan, that run at once, if the target knows.
-    fn resident(&self, kernel: usize) -> Option<u64> {
-        let _ = kernel;
-        None
-    }
-
-    /// Ends a run early: drops launches that have not begun, where it can, and waits for the
-    /// others.
-    ///
-    /// # Errors
-    /// When a kernel failed.
-    fn abandon(&mut self) -> Result<(), TargetError> {
-        self.finish().map(drop)
-    }
-
-    /// Reads a buffer to the host, from a byte on.
-    ///
-    /// # Errors
-    /// When the copy fails.
-    fn download(
-        &mut self,
-        buffer: BufferId,
-        first: usize,
-        bytes: &mut [u8],
-    ) -> Result<(), TargetError>;
 }
 
 /// How far a run is.

@@ -14,7 +14,9 @@ use crate::bind::BufferId;
 use crate::expr::ExprError;
 use crate::number::Number;
 use crate::plan::{self, Argument, Kernel, Relation};
+pub(crate) use prepare::grid_of;
 use std::ops::Range;
+use std::sync::Arc;
 use thiserror::Error;
 pub use walk::{Iterations, Launches};
 
@@ -122,6 +124,8 @@ pub struct Launch<'p> {
     pub arguments: Vec<Value>,
     /// Its rows of blocks, where it may be cut between them.
     pub rows: Option<Rows>,
+    /// The numbers of the blocks that run, in ascending order; all of them where there is none.
+    pub part: Option<Arc<[Range<u32>]>>,
 }
 
 /// The rows of blocks of a launch: see [`crate::plan::Bands`].
@@ -169,6 +173,12 @@ impl Launch<'_> {
             Value::Buffer(buffer) => Some((place, *buffer)),
             Value::Number(_) => None,
         })
+    }
+
+    /// The numbers of its blocks in x, as ranges in ascending order.
+    pub fn blocks(&self) -> Vec<Range<u32>> {
+        let [all, ..] = self.grid;
+        self.part.as_deref().map_or_else(|| std::iter::once(0..all).collect(), <[_]>::to_vec)
     }
 
     /// The launch of some rows alone; the whole where it has none.

@@ -21,6 +21,7 @@
 //! | [`launch`] | the launches in order, each with its arguments |
 //! | [`bands`] | launches in parts, which overlap |
 //! | [`execute`] | upload, launch, download on any [`execute::Target`] |
+//! | [`ranks`] | a run on several devices |
 //! | [`execute::heights`] | the pyramid height of a run, chosen while it runs |
 //! | `cuda` | the CUDA driver as a target (feature `cuda`) |
 //! | `host` | runs on memory of another program (feature `cuda`) |
@@ -77,6 +78,7 @@ pub mod number;
 pub mod on_threads;
 pub mod plan;
 pub mod processor;
+pub mod ranks;
 pub mod record;
 mod shortage;
 #[cfg(all(unix, feature = "signals"))]

@@ -9,6 +9,7 @@
 //! | `plan.rs` | declarations; reading and writing a plan |
 //! | `plan/buffer.rs` | buffers and their layouts |
 //! | `plan/constants.rs` | buffers in constant memory |
+//! | `plan/cut.rs` | how the blocks of a launch may be shared out between devices |
 //! | `plan/schedule.rs` | the schedule: launches, loops, exchanges, snapshots |
 //! | `plan/records.rs` | arrays of structs |
 //! | `plan/settings.rs` | how the kernels were made |
@@ -16,6 +17,7 @@
 
 mod buffer;
 mod constants;
+mod cut;
 mod members;
 pub(crate) mod records;
 mod schedule;
@@ -34,6 +36,7 @@ use crate::hash::Hash;
 use crate::number::Numeral;
 use crate::whole_file::write_whole;
 pub use buffer::{BufferDecl, BufferKind, BufferLayout, Start};
+pub use cut::{Cut, Order, Points, Reach, Span, Use};
 pub use schedule::{
     Alternative, Argument, Bands, Choose, Exchange, Launch, Limit, Node, Relation, Repeat,
     Snapshot, Until,

@@ -1,5 +1,6 @@
 //! The launch of a lowered kernel: grid, block, shared memory, and what its arguments are bound to.
 
+use super::cut::{Cut, read_cut};
 use super::schedule::read_schedule;
 use super::{SWEEPS, Schedule, schedule_attributes};
 use crate::attribute::{self, read, read_optional};
@@ -110,6 +111,8 @@ pub struct Launch<'c> {
     pub sweeps: Option<i64>,
     /// How it may be cut, if it may.
     pub bands: Option<Bands<'c>>,
+    /// How its blocks may be shared out between devices, if they may.
+    pub cut: Option<Cut<'c>>,
     /// The schedule that it was lowered by.
     pub schedule: Schedule,
 }
@@ -195,6 +198,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
             }),
             None => None,
         },
+        cut: read_cut(op)?,
         schedule: read_schedule(op)?,
     })
 }

@@ -36,6 +36,7 @@ const TILED: &[&str] = &[
     "tiled.binding",
     "tiled.block_points",
     "tiled.constant",
+    "tiled.cut",
     "tiled.dynamic_shared",
     "tiled.flags",
     "tiled.grid",
@@ -74,6 +75,7 @@ const DICTIONARIES: &[(&str, &[&str], &[&str])] = &[
     ("stencil.constants", &["name", "value"], &[]),
     ("stencil.member", &["field", "offset", "size"], &[]),
     ("stencil.combined", &["into", "operation"], &[]),
+    ("tiled.cut", &["lower", "upper", "reads"], &["counts", "tile", "before", "order", "points"]),
     ("tiled.nest_tile", &[], &["per_thread", "threads", "time", "copiers", "blocked"]),
 ];
 

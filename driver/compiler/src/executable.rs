@@ -1,5 +1,7 @@
 //! A program that is ready to run, and its runs.
 
+mod run_on;
+
 use crate::control::{Control, Progress};
 use crate::copies::{self, copies};
 use crate::declarations::declarations;
@@ -8,14 +10,12 @@ use crate::failure::Failure;
 use crate::nest;
 use crate::outcome::{Ended, Outcome};
 use crate::pauses;
-use crate::processor::{self, Machine};
+use crate::processor::Machine;
 use crate::session::Session;
 use crate::stages::{self, Compilation, Timing, text_with_places};
-use crate::traffic::{self, Effort};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Instant;
 use stencil_frontend::oracle;
 use stencil_frontend::program::{Program, Role};
@@ -23,11 +23,9 @@ use stencil_frontend::source::Source;
 use stencil_passes::llvm::emit_object::Object;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
-use stencil_runtime::cuda::{Cuda, GraphSettings};
-use stencil_runtime::execute::{self, Values};
+use stencil_runtime::execute;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{self, FieldDecl, Plan};
-use stencil_simulator::{Settings, Simulator};
 
 /// What a program runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,6 +195,12 @@ impl Executable {
             let why = "a function of affine loops has no steps to choose; leave them out";
             return Err(Failure::user(format!("{}: {why}", self.source.name)));
         }
+        let several = control.devices.is_some_and(|devices| devices.count() > 1);
+        if several && !matches!(self.code, Code::Simulated { .. } | Code::Object(_)) {
+            let why = "several devices are those of the simulator or the processor; add --target \
+                       sim or --target cpu, or leave --devices out";
+            return Err(Failure::user(format!("{}: {why}", self.source.name)));
+        }
         pauses::check(self.every, &request, &control)?;
         let shapes = inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec()));
         request.shapes.extend(shapes);
@@ -280,110 +284,11 @@ impl Executable {
         Ok(Outcome { outputs, elapsed, ..Outcome::of(bound) })
     }
 
-    fn simulate(
-        &self,
-        gpu: &str,
-        seed: Option<u64>,
-        run: &pauses::Run<'_>,
-        control: Control<'_>,
-    ) -> Result<Outcome, Failure> {
-        let context = stages::context(&self.source)?;
-        let module = traffic::kernels(&context, gpu, &self.source)?;
-        let options = stencil_simulator::Options {
-            settings: Settings { seed, ..Settings::default() },
-            cancel: Some(Arc::clone(&control.cancel)),
-            ..stencil_simulator::Options::default()
-        };
-        let mut simulator = Simulator::new(&module, options)
-            .map_err(|error| Failure::in_source(&error, &self.source))?;
-        let predicts = control.traffic && control.pauses.is_none();
-        let mut traffic = None;
-        let ran = run.go(control, |bound, inputs, control| {
-            let ran = self.on(&mut simulator, bound, inputs, control)?;
-            if predicts {
-                let found = traffic::of(&module, &self.plan, bound, Effort::Whole);
-                traffic = Some(found.map_err(|error| Failure::in_source(&error, &self.source))?);
-            }
-            Ok(ran)
-        })?;
-        Ok(Outcome { counters: Some(simulator.report()), traffic, ..ran })
-    }
-
     /// Ends the threads of loaded code that no run uses.
     pub(crate) fn release_threads(&self) {
         if let Code::Object(machine) = &self.code {
             machine.release();
         }
-    }
-
-    fn on_processor(
-        &self,
-        machine: &Machine,
-        run: &pauses::Run<'_>,
-        control: Control<'_>,
-    ) -> Result<Outcome, Failure> {
-        let mut loaded = machine.take(&self.plan)?;
-        let device = Some(processor::label(&loaded));
-        let ran =
-            run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;
-        machine.keep(loaded);
-        Ok(Outcome { device, ..ran })
-    }
-
-    fn launch(
-        &self,
-        ptx: &str,
-        device: i32,
-        run: &pauses::Run<'_>,
-        control: Control<'_>,
-    ) -> Result<Outcome, Failure> {
-        let cuda = Cuda::open(device).map_err(Failure::user)?;
-        let mut loaded = cuda.load(&self.plan, ptx.as_bytes()).map_err(Failure::user)?;
-        loaded.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
-        let ran =
-            run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;
-        Ok(Outcome { device: Some(cuda.facts().name.clone()), ..ran })
-    }
-
-    /// Runs the plan on a target of the runtime.
-    fn on(
-        &self,
-        target: &mut dyn execute::Target,
-        bound: &Bound,
-        inputs: &BTreeMap<String, Array>,
-        mut control: Control<'_>,
-    ) -> Result<Outcome, Failure> {
-        let cancel = Arc::clone(&control.cancel);
-        let temps = control.pauses.is_some();
-        let (snapshot, results) = (control.snapshot.take(), control.results.take());
-        let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
-        let mut report = |progress: execute::RunProgress| {
-            let (done, of) = (whole(progress.steps), whole(progress.of));
-            control.report(Progress::Steps { done, of });
-        };
-        let mut take = results.map(|hook| move |values: &mut Values<'_>| Ok(hook(values)?));
-        let mut hooks = execute::Control {
-            progress: Some(&mut report),
-            cancel: Some(cancel.as_ref()),
-            snapshot: snapshot.map(|hook| hook as &mut dyn FnMut(_)),
-            results: take.as_mut().map(|hook| hook as execute::Results<'_>),
-            temps,
-        };
-        let ran = execute::run(&self.plan, bound, inputs, target, &mut hooks);
-        let cancelled = control.is_cancelled();
-        let ran = ran.map_err(|error| match stages::is_mlir(&self.source) {
-            true => Failure::of_module(&error, cancelled, self.nest),
-            false => Failure::of_run(&error, cancelled),
-        })?;
-        let execute::Outcome { outputs, launched } = ran;
-        let execute::Launched { count: launches, elapsed, steps, iterations, .. } = launched;
-        let until = self.plan.nodes().into_iter().find_map(|node| match node {
-            plan::Node::Until(until) => Some(until),
-            _ => None,
-        });
-        let until = until.zip(iterations.first());
-        let ended = until.map(|(until, of)| Ended { condition: until.text.clone(), met: of.met });
-        Ok(Outcome { outputs, steps, ended, launches, elapsed, ..Outcome::of(bound) })
     }
 }
 

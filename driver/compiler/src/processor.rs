@@ -150,6 +150,22 @@ impl Machine {
         }
     }
 
+    /// Loads the code for so many of several devices, which share the threads.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn several(
+        &self,
+        plan: &Plan,
+        devices: usize,
+        here: usize,
+    ) -> Result<Vec<Program>, Failure> {
+        let own = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = self.threads.map_or(own, NonZeroUsize::get) / devices.max(1);
+        let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
+        (0..here).map(|_| load(plan, &self.object, Some(threads))).collect()
+    }
+
     /// Keeps loaded code for the next run, without its memory. The code that was not used for the
     /// longest time makes room.
     pub fn keep(&self, mut program: Program) {

@@ -109,6 +109,7 @@ impl<'p> Overlapping<'p> {
                 step,
                 arguments,
                 rows: None,
+                part: None,
             })?;
         }
         self.bands.clear();

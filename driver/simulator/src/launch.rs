@@ -10,6 +10,7 @@ use crate::error::{Problem, SimulationError, Stuck};
 use crate::machine::{Block, Environment, Global, Stop};
 use crate::program::{Kernel, Usage};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use stencil_dialects::peer;
@@ -80,6 +81,8 @@ pub struct Request<'a> {
     pub kernel: &'a Kernel,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
+    /// The numbers of the blocks that run, in ascending order; all of them where there is none.
+    pub part: Option<&'a [Range<u32>]>,
     /// Bits of numbers, bases of buffers.
     pub arguments: &'a [u64],
     /// The buffers, by number, with their names and uses.
@@ -96,7 +99,7 @@ pub fn run(request: &Request, settings: &Settings) -> Result<Counters, LaunchErr
     if blocks > MAX_BLOCKS {
         return Err(LaunchError::TooLarge { kernel: request.kernel.name.clone(), blocks });
     }
-    let order = order(blocks as u32, settings.seed);
+    let order = order(blocks as u32, request.part, settings.seed);
     if request.kernel.peer {
         return together(request, &environment(request, settings, false), &order, settings);
     }
@@ -139,8 +142,11 @@ fn environment<'a>(
 }
 
 /// The blocks in the order in which they start: by number, or permuted (Fisher and Yates).
-fn order(blocks: u32, seed: Option<u64>) -> Vec<u32> {
-    let mut order: Vec<_> = (0..blocks).collect();
+fn order(blocks: u32, part: Option<&[Range<u32>]>, seed: Option<u64>) -> Vec<u32> {
+    let mut order: Vec<_> = match part {
+        Some(part) => part.iter().flat_map(|range| range.start..range.end.min(blocks)).collect(),
+        None => (0..blocks).collect(),
+    };
     if let Some(seed) = seed {
         for last in (1..order.len()).rev() {
             order.swap(last, (noise_bits(seed, last as u64) % (last as u64 + 1)) as usize);

@@ -10,6 +10,7 @@ use crate::program::{Kernel, Parameter, Usage};
 use crate::report::Report;
 use crate::translate;
 use melior::ir::Module;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -299,6 +300,7 @@ impl Simulator {
             &Request {
                 kernel,
                 grid: request.grid,
+                part: request.part.as_deref(),
                 arguments: &bits,
                 buffers: &globals,
                 cancel: self.options.cancel.as_deref(),
@@ -322,11 +324,14 @@ impl Simulator {
         Ok(())
     }
 
+    fn any(&mut self, id: BufferId) -> Result<&mut Buffer, SimulatorError> {
+        self.buffers.get_mut(id.0).ok_or(SimulatorError::Buffer(id.0))
+    }
+
     fn buffer(&mut self, id: BufferId, bytes: usize) -> Result<&mut Buffer, SimulatorError> {
-        self.buffers
-            .get_mut(id.0)
-            .filter(|buffer| buffer.memory.bytes() == bytes as u64)
-            .ok_or(SimulatorError::Buffer(id.0))
+        let found = self.any(id)?;
+        let same = found.memory.bytes() == bytes as u64;
+        same.then_some(found).ok_or(SimulatorError::Buffer(id.0))
     }
 }
 
@@ -352,9 +357,28 @@ impl Target for Simulator {
         Ok(())
     }
 
+    fn put(&mut self, buffer: BufferId, first: usize, bytes: &[u8]) -> Result<(), TargetError> {
+        match self.any(buffer)?.memory.fill_part(first, bytes) {
+            true => Ok(()),
+            false => Err(SimulatorError::Buffer(buffer.0).into()),
+        }
+    }
+
+    fn scramble(&mut self, buffer: BufferId, runs: &[Range<usize>]) -> Result<(), TargetError> {
+        let found = self.any(buffer)?;
+        runs.iter().for_each(|run| found.memory.scramble_part(run));
+        Ok(())
+    }
+
+    fn forget(&mut self, buffer: BufferId, runs: &[Range<usize>]) -> Result<(), TargetError> {
+        let found = self.any(buffer)?;
+        runs.iter().for_each(|run| found.memory.poison_part(run));
+        Ok(())
+    }
+
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
-        let source = self.buffers.get(from.0).ok_or(SimulatorError::Buffer(from.0))?;
-        let ((words, poison), bytes) = (source.memory.content(), source.memory.bytes());
+        let source = &self.any(from)?.memory;
+        let ((words, poison), bytes) = (source.content(), source.bytes());
         self.buffer(to, bytes as usize)?.memory.put(words, poison);
         Ok(())
     }
@@ -372,8 +396,7 @@ impl Target for Simulator {
         let source = self.buffers.get(copy.from.0).ok_or(SimulatorError::Buffer(copy.from.0))?;
         let content = source.memory.part(copy.from_byte, copy.bytes);
         let (words, poison) = content.ok_or(SimulatorError::Buffer(copy.from.0))?;
-        let target = self.buffers.get_mut(copy.to.0).ok_or(SimulatorError::Buffer(copy.to.0))?;
-        if !target.memory.put_part(copy.to_byte, &words, &poison) {
+        if !self.any(copy.to)?.memory.put_part(copy.to_byte, &words, &poison) {
             return Err(SimulatorError::Buffer(copy.to.0).into());
         }
         Ok(())

@@ -61,7 +61,8 @@ impl<'c, 'p> Frame<'c, 'p> {
         let held = held.collect::<Result<Vec<_>, _>>()?;
         let margin = tile_place::margin(&hull, &held, spec.margin);
         let tiles = tile_place::Tiles::of(context, &hull, spec, &margin)?;
-        let attributes = launch::attributes(&outer, subject, spec, &tiles);
+        let place = (&hull, &tiles, margin.as_slice());
+        let attributes = launch::attributes(&outer, subject, spec, place)?;
         let KernelFunction { builder, op, arguments, shared } =
             function::build(&outer, subject, &signature, attributes, spec.shared)?;
         let (params, row) = (&arguments.params, arguments.row);

@@ -1,16 +1,19 @@
 //! The launch of a lowered kernel: its grid, its block, and the registers that it may take, as
 //! attributes of the `gpu.func`.
 
+use super::cut::{self, Tiling};
 use super::lanes::WARP;
 use super::shared_memory;
 use super::tile_place::Tiles;
+use crate::analysis::hull::Hull;
 use crate::subject::Subject;
 use melior::ir::Attribute;
 use melior::ir::r#type::MemRefType;
 use stencil_dialects::affine::symbolic;
 use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
-use stencil_dialects::tiled::{self, Bands, Kernel};
+use stencil_dialects::error::Error;
+use stencil_dialects::tiled::{self, Bands, Halo, Kernel, TileOp};
 
 /// Registers that a thread of a kernel with shared memory should have.
 const REGISTERS: i64 = 64;
@@ -40,6 +43,9 @@ pub struct FrameSpec<'c, 's> {
     /// Distance, in tile rows, of the farthest row that a tile reads; none if launches can't be
     /// cut. See [`tiled::Bands`].
     pub row_distance: Option<i64>,
+    /// The cells around a tile that the kernel loads of fields, where these are more than those of
+    /// its tiles.
+    pub loads: Vec<(&'c str, Halo)>,
 }
 
 impl<'c, 's> FrameSpec<'c, 's> {
@@ -56,17 +62,38 @@ impl<'c, 's> FrameSpec<'c, 's> {
             registers: None,
             estimate: 0,
             row_distance: None,
+            loads: Vec::new(),
         }
     }
 }
 
+/// What [`FrameSpec::loads`] is, of the cells around a tile that a load touches.
+///
+/// # Errors
+/// Those of `touched`.
+pub fn loads<'c>(
+    kernel: &Kernel<'c>,
+    touched: impl Fn(&TileOp<'c>) -> Result<Halo, Error>,
+) -> Result<Vec<(&'c str, Halo)>, Error> {
+    let mut all = Vec::new();
+    for op in &kernel.body {
+        if let TileOp::Load { field, .. } = op {
+            all.push((*field, touched(op)?));
+        }
+    }
+    Ok(all)
+}
+
 /// The attributes of the `gpu.func` that a launch needs.
+///
+/// # Errors
+/// A function or a field that is not there.
 pub fn attributes<'c>(
     builder: &Builder<'c>,
     subject: &Subject<'c, '_>,
     spec: &FrameSpec<'c, '_>,
-    tiles: &Tiles<'c>,
-) -> Vec<(&'static str, Attribute<'c>)> {
+    (hull, tiles, margin): (&Hull<'c>, &Tiles<'c>, &[[i64; 2]]),
+) -> Result<Vec<(&'static str, Attribute<'c>)>, Error> {
     let context = builder.context;
     let map = |count| symbolic(context, subject.program.params.len(), &[count]);
     let rows = spec.row_distance.zip(tiles.counts.first());
@@ -81,6 +108,14 @@ pub fn attributes<'c>(
     let grid = (map(tiles.blocks), bands);
     let mut attributes = tiled::launch_attributes(builder, grid, block, &spec.kernel.schedule);
     attributes.extend(tiled::rotations_attribute(spec.kernel.op));
+    let tiling = Tiling {
+        counts: &tiles.counts,
+        before: margin.iter().map(|[before, _]| *before).collect(),
+        each: spec.warps.unwrap_or(1),
+        order: tiles.order(spec),
+        loads: &spec.loads,
+    };
+    attributes.extend(cut::of_tiles(context, builder, subject, spec.kernel, hull, tiling)?);
     attributes.push(("sym_name", attribute::string(context, spec.kernel.name)));
     attributes.push(("gpu.kernel", Attribute::unit(context)));
     if let Some(registers) = spec.registers {
@@ -91,5 +126,5 @@ pub fn attributes<'c>(
             shared_memory::resident_blocks(spec.threads, spec.shared, REGISTERS, subject.device);
         attributes.push(("nvvm.minctasm", attribute::integer(context, blocks)));
     }
-    attributes
+    Ok(attributes)
 }

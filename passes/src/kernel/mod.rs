@@ -2,6 +2,7 @@
 
 pub mod block_limits;
 pub mod boundary;
+pub mod cut;
 pub mod early_loads;
 pub mod evaluate;
 pub mod field_buffers;

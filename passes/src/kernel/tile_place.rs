@@ -12,6 +12,7 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::Grid;
+use stencil_dialects::tiled::Order;
 
 /// How many tiles and blocks a launch has, as expressions in the run-time sizes.
 pub struct Tiles<'c> {
@@ -50,6 +51,14 @@ impl<'c> Tiles<'c> {
             _ => all,
         };
         Ok(Self { counts, all, blocks, halves })
+    }
+
+    /// How blocks are numbered.
+    pub fn order(&self, spec: &FrameSpec<'c, '_>) -> Order {
+        match (spec.rim_first, self.counts.len()) {
+            (true, 2 | 3) => Order::RimFirst { halves: self.halves },
+            _ => Order::RowMajor,
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! The node of a plan that leaves the pyramid height to the run.
 
-use super::repeated;
+use super::launches::repeated;
 use super::values::expression;
 use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
+use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Height, Launch, Repeat};
 use stencil_runtime::execute::heights::NAME;
 use stencil_runtime::plan::{Alternative, Choose, Node};
@@ -22,9 +23,9 @@ pub fn alternatives<'r>(repeats: &'r [Repeat]) -> Vec<&'r Height> {
 
 /// One list of launches for each height. The first one is taken unless the run names another.
 pub fn choose(
+    program: &Program,
     heights: &[&Height],
-    repeats: &[Repeat],
-    launches: &[Launch],
+    (repeats, launches): (&[Repeat], &[Launch]),
     names: &[&str],
 ) -> Result<Node, Error> {
     if let Some(repeat) = repeats.iter().find(|repeat| repeat.height.is_none()) {
@@ -36,7 +37,7 @@ pub fn choose(
     let mut among = Vec::new();
     for (place, height) in heights.iter().enumerate() {
         let own = repeats.iter().filter(|repeat| repeat.height.as_ref() == Some(*height));
-        let body = own.map(|repeat| repeated(repeat, launches, names));
+        let body = own.map(|repeat| repeated(program, (repeat, launches), names));
         let main = launches.iter().find(|launch| launch.schedule.steps == height.steps);
         let last = place + 1 == heights.len();
         among.push(Alternative {

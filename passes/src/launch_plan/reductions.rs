@@ -1,8 +1,9 @@
 //! What the plan says of reductions: the buffers of their values and of the results of blocks, and
 //! the loop that ends where a condition holds.
 
+use super::launches::{blocks, repeated};
 use super::values::{element, expression, number};
-use super::{blocks, heights, next, repeated};
+use super::{heights, next};
 use crate::analysis::reductions;
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeSet;
@@ -143,11 +144,12 @@ pub fn schedule(
 ) -> Result<Vec<Node>, Error> {
     let in_part = |part: Option<Part>| {
         let own = repeats.iter().filter(move |repeat| repeat.part == part);
-        own.map(|repeat| repeated(repeat, launches, names)).collect::<Result<Vec<_>, Error>>()
+        own.map(|repeat| repeated(program, (repeat, launches), names))
+            .collect::<Result<Vec<_>, Error>>()
     };
     let mut nodes = match heights::alternatives(repeats) {
         heights if heights.is_empty() => in_part(None)?,
-        heights => vec![heights::choose(&heights, repeats, launches, names)?],
+        heights => vec![heights::choose(program, &heights, (repeats, launches), names)?],
     };
     let Some(until) = &program.until else { return Ok(nodes) };
     let body = in_part(Some(Part::Body))?;

@@ -37,6 +37,7 @@ use super::partials::{self, PartialsKernel};
 use super::points::Points;
 use crate::analysis::hull::Hull;
 use crate::analysis::index_width::constant_extents;
+use crate::kernel::cut;
 use crate::kernel::function::{self, KernelFunction};
 use crate::kernel::scope::Scope;
 use crate::kernel::signature::read_by;
@@ -293,6 +294,8 @@ impl<'c> Lowering<'c, '_> {
         let axes = self.axes(piece.lower, piece.upper)?;
         let mut attributes = tiled::axes_attributes(&outer, &axes, [threads, 1, 1], &schedule);
         attributes.push(tiled::block_points_attribute(&outer, BLOCK));
+        let of_box = (piece.lower, piece.upper);
+        attributes.push(cut::of_points(&outer, subject, pieces, of_box, BLOCK)?);
         let made =
             partials::function(&outer, subject, (name, &operators), bindings, attributes, THREADS)?;
         let builder = &made.builder;

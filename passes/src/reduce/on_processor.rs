@@ -21,6 +21,7 @@ use super::lower_reduce::{BLOCK, Lowering, THREADS};
 use super::partials::{self, LANES};
 use super::points::Points;
 use crate::analysis::hull::Hull;
+use crate::kernel::cut;
 use crate::kernel::host_function::{self, HostFunction};
 use crate::kernel::scope::Scope;
 use crate::kernel::signature::Signature;
@@ -64,7 +65,9 @@ pub fn over_points<'c>(
     let made = build(lowering, name, bindings, THREADS, |outer| {
         let mut attributes = tiled::axes_attributes(outer, &axes, [1; 3], &schedule);
         attributes.push(tiled::block_points_attribute(outer, BLOCK));
-        attributes
+        let of_box = (piece.lower, piece.upper);
+        attributes.push(cut::of_points(outer, subject, pieces, of_box, BLOCK)?);
+        Ok(attributes)
     })?;
     let builder = &made.builder;
     let step = builder.add_constant(made.arguments.step, -i64::from(lowering.counted))?;
@@ -108,7 +111,7 @@ pub fn over_blocks<'c>(
     let schedule = partials::schedule(vec![LANES], vec![1]);
     let one = symbolic(context, program.params.len(), &[AffineExpr::constant(context, 1)]);
     let made = build(lowering, name, bindings, LANES, |outer| {
-        tiled::launch_attributes(outer, (one, None), [1; 3], &schedule)
+        Ok(tiled::launch_attributes(outer, (one, None), [1; 3], &schedule))
     })?;
     let builder = &made.builder;
     let hull = Hull { lower: piece.lower, upper: piece.upper, alike: true, tight: true };
@@ -134,12 +137,12 @@ fn build<'c>(
     name: &str,
     bindings: Vec<Binding<'c>>,
     lanes: i64,
-    attributes: impl FnOnce(&Builder<'c>) -> Vec<Named<'c, 'static>>,
+    attributes: impl FnOnce(&Builder<'c>) -> Result<Vec<Named<'c, 'static>>, Error>,
 ) -> Result<HostFunction<'c>, Error> {
     let Lowering { context, subject, .. } = *lowering;
     let outer = host_function::container(context, subject.module, lowering.location())?;
     let signature = Signature::of_bindings(&outer, subject.program, bindings)?;
-    let (others, attributes) = (host_function::tile_arguments(&outer), attributes(&outer));
+    let (others, attributes) = (host_function::tile_arguments(&outer), attributes(&outer)?);
     let made = host_function::build(&outer, subject, name, (&signature, &others), &attributes)?;
     let bytes = places(&lowering.reductions()?, lanes).1;
     tiled::set_dynamic_shared(&outer, made.op, bytes);

@@ -8,6 +8,7 @@ use crate::bind::BufferId;
 use crate::launch::{Launch, Value};
 use crate::plan::Plan;
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Machine code of a plan's kernels in this process.
@@ -101,9 +102,12 @@ impl Kernels {
             });
         }
         let bytes = usize::try_from(launch.kernel.dynamic_shared).unwrap_or(usize::MAX);
-        let [tiles, 1, 1] = launch.grid else { return Err("a launch of a GPU".to_owned()) };
+        let [_, 1, 1] = launch.grid else { return Err("a launch of a GPU".to_owned()) };
+        let numbers = launch.blocks();
+        let tiles = numbers.iter().map(|range| range.end - range.start).sum();
         let order = if launch.node.cooperative { Order::Ascending } else { Order::Any };
-        let tile = |tile: u32, memory: &mut Memory| {
+        let tile = |place: u32, memory: &mut Memory| {
+            let Some(tile) = numbered(&numbers, place) else { return };
             // SAFETY: `self` keeps the function. The words are the arguments of the launch. This
             // call of `run` borrows all buffers, and `each_tile` returns after the last tile. The
             // memory is the thread's own and has the bytes that the plan asks for. Each tile is
@@ -112,4 +116,16 @@ impl Kernels {
         };
         workers.each_tile((tiles, order), bytes, tile).map_err(|error| error.to_string())
     }
+}
+
+/// The number at a place of some ranges, one behind the other.
+fn numbered(ranges: &[Range<u32>], mut place: u32) -> Option<u32> {
+    for range in ranges {
+        let length = range.end - range.start;
+        if place < length {
+            return Some(range.start + place);
+        }
+        place -= length;
+    }
+    None
 }

@@ -164,6 +164,25 @@ impl Target for Program {
         Ok(())
     }
 
+    fn allocate_part(&mut self, bound: &Bound, bytes: u64) -> Result<(), TargetError> {
+        self.buffers.clear();
+        let own = self.bytes.saturating_mul(self.threads() as u64);
+        require(bytes.saturating_add(own)).map_err(CpuError::from)?;
+        for buffer in &bound.buffers {
+            self.buffers.push(Memory::unreserved(buffer.bytes()).map_err(CpuError::from)?);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, buffer: BufferId, first: usize, bytes: &[u8]) -> Result<(), TargetError> {
+        let missing = format!("buffer {} has no {} bytes from {first} on", buffer.0, bytes.len());
+        let missing = self.mismatch(missing);
+        let memory = self.buffers.get_mut(buffer.0).map(Memory::bytes_mut);
+        let part = memory.and_then(|all| all.get_mut(first..first.checked_add(bytes.len())?));
+        self.workers.copy(bytes, part.ok_or(missing)?);
+        Ok(())
+    }
+
     fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
         self.buffer(buffer, bytes.len())?;
         if let Some(memory) = self.buffers.get_mut(buffer.0) {

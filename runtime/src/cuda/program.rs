@@ -333,6 +333,10 @@ impl Target for Program {
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
+        if launch.part.is_some() {
+            let text = format!("`{}` has no bands, and is launched in part", launch.kernel.name);
+            return Err(self.mismatch(text).into());
+        }
         let sent = match self.graphs.take() {
             Some(mut graphs) => {
                 let sent = self.gather(&mut graphs, launch);

@@ -5,6 +5,7 @@ use crate::array::Data;
 use crate::bind::{Request, bind};
 use crate::launch::Value;
 use crate::launch::tests::bound;
+use crate::launch::{Copy, Launch};
 use crate::plan::tests::heat;
 use crate::plan::{BufferKind, Start};
 use crate::watch;

@@ -246,7 +246,7 @@ impl<'p> Preparation<'p, '_> {
         if i128::from(turns) > MOST_ACTIONS_A_STEP {
             return Err(LaunchError::Turns { kernel: node.kernel.clone(), turns });
         }
-        let Some(grid) = grid(node, self.bound)?.filter(|_| turns > 0) else {
+        let Some(grid) = grid_of(node, self.bound)?.filter(|_| turns > 0) else {
             return Ok(Prepared::Skip { steps: node.steps.into() });
         };
         if let Some(cluster) = node.cluster
@@ -402,7 +402,7 @@ fn rows(
 
 /// Blocks of a launch: at most 2^31 - 1 in x and 65535 in y and z (CUDA C++ Programming Guide,
 /// table of technical specifications per compute capability); none where there are no points.
-fn grid(node: &plan::Launch, bound: &Bound) -> Result<Option<[u32; 3]>, LaunchError> {
+pub fn grid_of(node: &plan::Launch, bound: &Bound) -> Result<Option<[u32; 3]>, LaunchError> {
     let [x, y, z] = &node.grid;
     let blocks = [x.evaluate(&bound.sizes)?, y.evaluate(&bound.sizes)?, z.evaluate(&bound.sizes)?];
     if blocks.iter().any(|&n| n <= 0) {

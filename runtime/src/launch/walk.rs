@@ -123,8 +123,16 @@ impl<'p> Launches<'p> {
             Slot::Turn(_) => Value::Number(Number::I64(turn)),
         });
         let arguments = values.collect();
-        let launch =
-            Launch { kernel, index: *index, node, grid: *grid, step, arguments, rows: *rows };
+        let launch = Launch {
+            kernel,
+            index: *index,
+            node,
+            grid: *grid,
+            step,
+            arguments,
+            rows: *rows,
+            part: None,
+        };
         self.turn += 1;
         if self.turn < *turns {
             return launch;

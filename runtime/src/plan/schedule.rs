@@ -1,6 +1,7 @@
 //! The schedule of a plan: launches, loops over them, and what happens between launches.
 
 use super::buffer::is_zero;
+use super::cut::Cut;
 use crate::expr::{Expr, Sizes};
 use crate::number::{Number, Numeral};
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub struct Launch {
     /// How the launch may be cut, if it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bands: Option<Bands>,
+    /// How its blocks may be shared out between devices, if they may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
     /// Whether all blocks must be on the device at once, as those that wait for each other must.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cooperative: bool,

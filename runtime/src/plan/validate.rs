@@ -83,7 +83,7 @@ impl Plan {
     }
 
     /// Refuses an expression with a name that has no value where it is used.
-    fn known_sizes(&self, expr: &Expr, place: &str, steps: bool) -> Found {
+    pub(super) fn known_sizes(&self, expr: &Expr, place: &str, steps: bool) -> Found {
         let mut unknown = None;
         expr.for_each_name(&mut |name| {
             let known = self.params.iter().any(|param| param == name)
@@ -294,6 +294,7 @@ impl Plan {
                 ));
             }
         }
+        self.cut_is_possible(launch)?;
         self.arguments_are_possible(launch)?;
         self.rotations_are_possible(launch)
     }

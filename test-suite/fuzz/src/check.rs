@@ -5,6 +5,7 @@
 //! on from there, gives the same kernels and the same bits. The plan rejects the sizes that the
 //! oracle rejects. The transposed program gives the transposed result, the shifted one the same.
 
+use crate::devices;
 use crate::model::Case;
 use crate::outline;
 use crate::random::Random;
@@ -286,6 +287,12 @@ fn one(
         let found = run::simulate(case, &compiled.module, &compiled.plan, inputs, true);
         judge(found, expected, Fault::Difference, "in bands that overlap: ")?;
     }
+    if expected.is_ok() {
+        let (module, plan) = (&compiled.module, &compiled.plan);
+        if let Some(found) = devices::simulate(case, module, plan, inputs)? {
+            judge(Ok(found), expected, Fault::Difference, "on several devices: ")?;
+        }
+    }
     if case.round_trip {
         round_trip(case, context, &compiled, inputs, expected)?;
     }
@@ -338,8 +345,11 @@ pub(crate) fn judge(
     }
 }
 
-/// The first difference of two results.
-pub(crate) fn same(found: &Arrays, expected: &Arrays) -> Result<(), String> {
+/// Compares two results bit by bit.
+///
+/// # Errors
+/// The first field that differs.
+pub fn same(found: &Arrays, expected: &Arrays) -> Result<(), String> {
     if found.keys().ne(expected.keys()) {
         return Err(format!("the outputs are {:?} and not {:?}", found.keys(), expected.keys()));
     }

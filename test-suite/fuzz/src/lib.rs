@@ -20,6 +20,7 @@
 
 pub mod check;
 pub mod combination;
+pub mod devices;
 pub mod generate;
 pub mod hostile;
 pub mod ir;

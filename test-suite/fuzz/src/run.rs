@@ -1,6 +1,7 @@
 //! One case on the oracle and on the simulator.
 
-use crate::check::{Fault, Stop};
+use crate::check::{self, Fault, Stop};
+use crate::devices;
 use crate::model::{self, Case, Flag, Schedule};
 use crate::print::field_name;
 use crate::random::Random;
@@ -342,7 +343,10 @@ pub fn simulate(
 }
 
 /// The sizes of a run.
-fn bound(case: &Case, plan: &Plan, inputs: &Arrays) -> Result<Bound, Stop> {
+///
+/// # Errors
+/// [`Stop::Refused`] where the plan refuses them.
+pub fn bound(case: &Case, plan: &Plan, inputs: &Arrays) -> Result<Bound, Stop> {
     use crate::model::Known;
     let params =
         case.program.params.iter().enumerate().filter(|(_, param)| param.known == Known::Run);
@@ -391,11 +395,23 @@ pub fn of_object(
 ) -> Result<Arrays, Stop> {
     let fault = |error: String| Stop::Failed(Fault::Internal, error);
     let code = load_object::load(object).map_err(|error| fault(error.to_string()))?;
-    let mut program = cpu::Program::new(plan, Arc::new(code), NonZeroUsize::new(2))
-        .map_err(|error| fault(error.to_string()))?;
+    let code: Arc<dyn cpu::Code> = Arc::new(code);
+    let load = |threads| {
+        cpu::Program::new(plan, Arc::clone(&code), NonZeroUsize::new(threads))
+            .map_err(|error| fault(error.to_string()))
+    };
     let bound = bound(case, plan, inputs)?;
-    let outcome = execute::run(plan, &bound, inputs, &mut program, &mut Control::default());
-    outcome.map(|outcome| outcome.outputs).map_err(|error| fault(error.to_string()))
+    let outcome = execute::run(plan, &bound, inputs, &mut load(2)?, &mut Control::default());
+    let outputs = outcome.map_err(|error| fault(error.to_string()))?.outputs;
+    let shared = devices::of_case(case);
+    let loaded = (0..shared.count()).map(|_| load(1)).collect::<Result<Vec<_>, _>>();
+    let found = devices::share(case, plan, inputs, shared, &mut loaded?)?;
+    if let Some(found) = found {
+        check::same(&found, &outputs).map_err(|difference| {
+            fault(format!("on {shared} devices the processor differs: {difference}"))
+        })?;
+    }
+    Ok(outputs)
 }
 
 fn given(case: &Case, name: &str) -> bool {

@@ -6,7 +6,7 @@
 
 // CHECK: #[[blocks:.+]] = affine_map<() -> (69)>
 // CHECK: gpu.func @jacobi1d3_8(
-// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, tiled.grid = #[[blocks]]
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, tiled.cut = {{{.*}}reads = [{above = array<i64: 8>, below = array<i64: -8>, field = @A{{.*}}, tiled.grid = #[[blocks]]
 // CHECK: %[[A:.+]] = memref.reinterpret_cast %arg0
 // CHECK: %[[Next:.+]] = memref.reinterpret_cast %arg1
 // CHECK: scf.if

@@ -7,6 +7,7 @@ mod checkpoints;
 mod command_line;
 mod compiles;
 mod conformance;
+mod devices;
 mod diagnostics;
 mod documents;
 mod finite;

@@ -1,7 +1,9 @@
 //! Content of a memory, to and from the host; the shadow is left as it is.
 
 use super::Memory;
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
+use stencil_runtime::array::noise_bits;
 
 impl Memory {
     /// Fills the buffer from the host; all of it counts as written.
@@ -12,6 +14,35 @@ impl Memory {
             *word.get_mut() = u32::from_le_bytes(all);
         }
         self.poison = None;
+    }
+
+    /// Fills some bytes from the host, from the first byte of a word on; says whether they are
+    /// there.
+    pub fn fill_part(&mut self, byte: usize, bytes: &[u8]) -> bool {
+        let words = bytes.chunks(self.unit).map(|bytes| {
+            let mut all = [0; 4];
+            all.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+            u32::from_le_bytes(all)
+        });
+        let words: Vec<u32> = words.collect();
+        self.put_part(byte, &words, &vec![false; words.len()])
+    }
+
+    /// Puts noise in the place of some bytes, which counts as written.
+    pub fn scramble_part(&mut self, bytes: &Range<usize>) {
+        let noise: Vec<u8> =
+            bytes.clone().map(|byte| noise_bits(0x5c7a, byte as u64) as u8).collect();
+        self.fill_part(bytes.start, &noise);
+    }
+
+    /// Nobody wrote the words of some bytes any more.
+    pub fn poison_part(&mut self, bytes: &Range<usize>) {
+        let words = bytes.start / self.unit..bytes.end / self.unit;
+        let all = self.words.len();
+        let poison = self.poison.get_or_insert_with(|| vec![false; all].into_boxed_slice());
+        if let Some(part) = poison.get_mut(words) {
+            part.fill(true);
+        }
     }
 
     /// Copies the buffer to the host, from the first byte of a word on; fails with the first byte

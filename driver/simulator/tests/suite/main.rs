@@ -6,6 +6,7 @@ mod baselines;
 mod combinations;
 mod common;
 mod constants;
+mod devices;
 mod hand;
 mod kernels;
 mod mutants;

@@ -175,7 +175,7 @@ impl<'c> Layout<'c> {
     }
 
     /// All cells of the block, relative to its tile.
-    fn block(&self, kernel: &Kernel) -> Result<Halo, Error> {
+    pub fn block(&self, kernel: &Kernel) -> Result<Halo, Error> {
         let [planes, rows, columns] = of_three(&kernel.schedule.tile, 1)?;
         let ([each_planes, each_rows], [of_planes, of_rows]) = (self.each, self.parts);
         let [front, top] = self.before;

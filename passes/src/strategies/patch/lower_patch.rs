@@ -46,7 +46,7 @@ use super::tile_code::TileCode;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
 use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
-use crate::kernel::launch::FrameSpec;
+use crate::kernel::launch::{FrameSpec, loads};
 use crate::kernel::shared_memory;
 use crate::kernel::tile_ends::Ends;
 use crate::kernel::tile_kernels;
@@ -107,7 +107,9 @@ fn lower<'c>(
     let fewer_threads = "make the tile smaller or give a thread more cells";
     limits.admit(subject.device, kernel, &Demand { threads: &threads, shared, fewer_threads })?;
     let margin = layout.margin(kernel)?;
+    let loads = loads(kernel, |_| layout.block(kernel))?;
     let spec = FrameSpec {
+        loads,
         shared: &hand_over.types,
         margin: &margin,
         registers: Some(layout.limit),

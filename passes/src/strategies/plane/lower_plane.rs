@@ -35,7 +35,8 @@ use super::walk::Walk;
 use crate::analysis::footprint;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
 use crate::kernel::frame::Frame;
-use crate::kernel::launch::FrameSpec;
+use crate::kernel::lanes;
+use crate::kernel::launch::{FrameSpec, loads};
 use crate::kernel::pieces;
 use crate::kernel::shared_memory;
 use crate::kernel::tile_kernels;
@@ -48,7 +49,7 @@ use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
-use stencil_dialects::tiled::{self, Kernel};
+use stencil_dialects::tiled::{self, Halo, Kernel, TileOp};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -136,7 +137,9 @@ impl LowerPlane {
         self.limits.admit(subject.device, kernel, &demand)?;
         let whole = tiled::wraps(subject.program, kernel)?
             || footprint::gathers_own(subject.module, kernel)?;
+        let loads = loads(kernel, |op| loaded(kernel, op, &layout))?;
         let spec = FrameSpec {
+            loads,
             shared: &buffers,
             registers: Some(self.registers.unwrap_or(layout.limit)),
             estimate: layout.estimate,
@@ -147,6 +150,21 @@ impl LowerPlane {
         Walk::new(&frame, (kernel, apply), &layout)?.tile()?;
         frame.finish()
     }
+}
+
+/// The cells around a tile that a load touches: the tile itself too, planes before their turn, and
+/// whole segments of a row.
+fn loaded<'c>(kernel: &Kernel<'c>, load: &TileOp<'c>, layout: &Layout) -> Result<Halo, Error> {
+    let none = Halo::none(kernel.schedule.tile.len());
+    let TileOp::Load { tile, .. } = load else { return Ok(none) };
+    let mut all = kernel.tile(*tile)?.halo.hull(&none);
+    if let Some(last) = all.upper.first_mut() {
+        *last += layout.ahead.max(1) + layout.unroll;
+    }
+    if let (Some(west), Some(east)) = (all.lower.last_mut(), all.upper.last_mut()) {
+        (*west, *east) = (-lanes::whole(-*west, layout.width), lanes::whole(*east, layout.width));
+    }
+    Ok(all)
 }
 
 /// How many tiles away along the slowest dimension a tile reads at offsets.

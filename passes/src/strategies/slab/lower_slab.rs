@@ -31,6 +31,7 @@ use super::boxes::{Cells, no_dimension};
 use super::layout::{Action, Layout, Work};
 use super::place::Place;
 use super::reads::MOST_ROWS;
+use crate::kernel::cut::{self, Tiling};
 use crate::kernel::field_buffers::extents;
 use crate::kernel::host_function::{self, HostFunction};
 use crate::kernel::scope::Scope;
@@ -104,6 +105,9 @@ fn lower<'c>(
     let mut attributes =
         tiled::launch_attributes(&outer, (grid, None), [1, 1, 1], &kernel.schedule);
     attributes.extend(tiled::rotations_attribute(kernel.op));
+    let (before, order) = (Vec::new(), tiled::Order::RowMajor);
+    let tiling = Tiling { counts: &counts, before, each: 1, order, loads: &[] };
+    attributes.extend(cut::of_tiles(context, &outer, subject, kernel, &hull, tiling)?);
     let others = host_function::tile_arguments(&outer);
     let made =
         host_function::build(&outer, subject, kernel.name, (&signature, &others), &attributes)?;

@@ -367,6 +367,19 @@ impl<'c> Layout<'c> {
         Ok(before)
     }
 
+    /// The cells around a tile that a load touches. All loads begin with the first iteration, and
+    /// the last body may go on beyond the last one.
+    pub fn loaded(&self, kernel: &Kernel<'c>, load: &TileOp<'c>) -> Result<Halo, Error> {
+        let mut all = self.touched(kernel, load, &Halo::none(kernel.schedule.tile.len()))?;
+        let TileOp::Load { tile, .. } = load else { return Ok(all) };
+        let lag = self.window(*tile)?.lag;
+        let last = self.first + self.fill + self.pipeline.unroll - 1 + self.pipeline.ahead;
+        if let (Some(first), Some(end)) = (all.lower.first_mut(), all.upper.first_mut()) {
+            (*first, *end) = (self.first - lag, last - lag);
+        }
+        Ok(all)
+    }
+
     /// The cells that iteration `k` touches where nothing is checked: planes from `k` on, and whole
     /// lanes' rows and columns from the tile's first cell on.
     pub fn touched(

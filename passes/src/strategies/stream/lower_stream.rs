@@ -61,7 +61,7 @@ use super::{NAME, shared};
 use crate::analysis::footprint;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
 use crate::kernel::frame::Frame;
-use crate::kernel::launch::FrameSpec;
+use crate::kernel::launch::{FrameSpec, loads};
 use crate::kernel::shared_memory;
 use crate::kernel::tile_kernels;
 use crate::options::Options;
@@ -169,7 +169,9 @@ impl LowerStream {
         let demand = Demand { threads: &threads, shared, fewer_threads };
         self.limits.admit(subject.device, kernel, &demand)?;
         let margin = layout.margin(kernel);
+        let loads = loads(kernel, |op| layout.loaded(kernel, op))?;
         let spec = FrameSpec {
+            loads,
             shared: &buffers,
             rim_first: true,
             margin: &margin,

@@ -36,7 +36,7 @@ use crate::kernel::block_limits::{BlockLimits, Demand, steps_per_launch};
 use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
 use crate::kernel::lanes::{self, WARP};
-use crate::kernel::launch::FrameSpec;
+use crate::kernel::launch::{FrameSpec, loads};
 use crate::kernel::tile_kernels;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
@@ -107,7 +107,9 @@ impl LowerWarp {
         let threads = [warps.saturating_mul(WARP)];
         let demand = Demand { threads: &threads, shared: 0, fewer_threads: "make warps smaller" };
         BlockLimits::default().admit(subject.device, kernel, &demand)?;
-        let spec = FrameSpec { warps: Some(warps), ..FrameSpec::plain(kernel, &[]) };
+        let none = Halo::none(kernel.schedule.tile.len());
+        let loads = loads(kernel, |op| Ok(segment.touched(kernel, op, &none)))?;
+        let spec = FrameSpec { warps: Some(warps), loads, ..FrameSpec::plain(kernel, &[]) };
         let frame = Frame::new(context, subject, &spec)?;
         let tile = |builder: &Builder<'c>| {
             let cells = LaneSegment::new(&frame, builder, kernel, &segment)?;

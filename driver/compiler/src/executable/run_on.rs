@@ -1,0 +1,163 @@
+//! The runs of an executable on the targets of the runtime: a simulator, the processor, CUDA, and
+//! several devices of a kind.
+
+use super::Executable;
+use crate::control::{Control, Progress};
+use crate::failure::Failure;
+use crate::outcome::{Ended, Outcome};
+use crate::pauses;
+use crate::processor::{self, Machine};
+use crate::stages;
+use crate::traffic::{self, Effort};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stencil_runtime::array::Array;
+use stencil_runtime::bind::Bound;
+use stencil_runtime::cpu::Program;
+use stencil_runtime::cuda::{Cuda, GraphSettings};
+use stencil_runtime::execute::{self, Values};
+use stencil_runtime::plan;
+use stencil_runtime::ranks::{self, Devices};
+use stencil_simulator::{Settings, Simulator};
+
+/// How many devices have a target in this process.
+fn count(control: &Control<'_>) -> usize {
+    let devices = control.devices.filter(|_| control.link.is_none());
+    devices.map_or(1, Devices::count)
+}
+
+impl Executable {
+    pub(super) fn simulate(
+        &self,
+        gpu: &str,
+        seed: Option<u64>,
+        run: &pauses::Run<'_>,
+        control: Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        let context = stages::context(&self.source)?;
+        let module = traffic::kernels(&context, gpu, &self.source)?;
+        let options = stencil_simulator::Options {
+            settings: Settings { seed, ..Settings::default() },
+            cancel: Some(Arc::clone(&control.cancel)),
+            ..stencil_simulator::Options::default()
+        };
+        let mut simulators = (0..count(&control))
+            .map(|_| Simulator::new(&module, options.clone()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| Failure::in_source(&error, &self.source))?;
+        let predicts = control.traffic && control.pauses.is_none();
+        let mut traffic = None;
+        let ran = run.go(control, |bound, inputs, control| {
+            let ran = self.on(&mut simulators, bound, inputs, control)?;
+            if predicts {
+                let found = traffic::of(&module, &self.plan, bound, Effort::Whole);
+                traffic = Some(found.map_err(|error| Failure::in_source(&error, &self.source))?);
+            }
+            Ok(ran)
+        })?;
+        let counters = simulators.first().map(Simulator::report);
+        Ok(Outcome { counters, traffic, ..ran })
+    }
+
+    pub(super) fn on_processor(
+        &self,
+        machine: &Machine,
+        run: &pauses::Run<'_>,
+        control: Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        if let Some(devices) = control.devices.filter(|devices| devices.count() > 1) {
+            let here = if control.link.is_some() { 1 } else { devices.count() };
+            let mut loaded = machine.several(&self.plan, devices.count(), here)?;
+            let threads = loaded.first().map_or(0, Program::threads);
+            let plural = if threads == 1 { "" } else { "s" };
+            let device = Some(format!("{devices} devices of {threads} thread{plural}"));
+            let ran = run.go(control, |bound, inputs, control| {
+                self.on(&mut loaded, bound, inputs, control)
+            })?;
+            return Ok(Outcome { device, ..ran });
+        }
+        let mut loaded = [machine.take(&self.plan)?];
+        let device = loaded.first().map(processor::label);
+        let ran =
+            run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;
+        loaded.into_iter().for_each(|loaded| machine.keep(loaded));
+        Ok(Outcome { device, ..ran })
+    }
+
+    pub(super) fn launch(
+        &self,
+        ptx: &str,
+        device: i32,
+        run: &pauses::Run<'_>,
+        control: Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        let cuda = Cuda::open(device).map_err(Failure::user)?;
+        let mut loaded = cuda.load(&self.plan, ptx.as_bytes()).map_err(Failure::user)?;
+        loaded.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
+        let ran = run.go(control, |bound, inputs, control| {
+            self.on(std::slice::from_mut(&mut loaded), bound, inputs, control)
+        })?;
+        Ok(Outcome { device: Some(cuda.facts().name.clone()), ..ran })
+    }
+
+    /// Runs the plan on targets of the runtime: one, or one for each of several devices.
+    fn on<T: execute::Target + Send>(
+        &self,
+        targets: &mut [T],
+        bound: &Bound,
+        inputs: &BTreeMap<String, Array>,
+        mut control: Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        let cancel = Arc::clone(&control.cancel);
+        let temps = control.pauses.is_some();
+        let devices = control.devices.unwrap_or_else(|| Devices::along(1));
+        let (snapshot, results) = (control.snapshot.take(), control.results.take());
+        let link = control.link.take();
+        let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
+        let mut report = |progress: execute::RunProgress| {
+            let (done, of) = (whole(progress.steps), whole(progress.of));
+            control.report(Progress::Steps { done, of });
+        };
+        let mut take = results.map(|hook| move |values: &mut Values<'_>| Ok(hook(values)?));
+        let mut hooks = execute::Control {
+            progress: Some(&mut report),
+            cancel: Some(cancel.as_ref()),
+            snapshot: snapshot.map(|hook| hook as &mut dyn FnMut(_)),
+            results: take.as_mut().map(|hook| hook as execute::Results<'_>),
+            temps,
+        };
+        let run = (&self.plan, bound, inputs);
+        let ran = match (targets, link) {
+            ([target], Some(link)) => {
+                match ranks::take_part(run, devices, (target, link), &mut hooks) {
+                    Ok(None) => return Ok(Outcome::of(bound)),
+                    Ok(Some(outcome)) => Ok(outcome),
+                    Err(error) => Err(error),
+                }
+            }
+            ([target], None) => execute::run(&self.plan, bound, inputs, target, &mut hooks),
+            (targets, _) => {
+                let mut links = ranks::channels(devices.count(), ranks::PATIENCE);
+                let mut all: Vec<_> = targets
+                    .iter_mut()
+                    .map(|one| one as &mut (dyn execute::Target + Send))
+                    .collect();
+                ranks::on_threads(run, devices, &mut all, &mut links, &mut hooks)
+            }
+        };
+        let cancelled = control.is_cancelled();
+        let ran = ran.map_err(|error| match stages::is_mlir(&self.source) {
+            true => Failure::of_module(&error, cancelled, self.nest),
+            false => Failure::of_run(&error, cancelled),
+        })?;
+        let execute::Outcome { outputs, launched } = ran;
+        let execute::Launched { count: launches, elapsed, steps, iterations, .. } = launched;
+        let until = self.plan.nodes().into_iter().find_map(|node| match node {
+            plan::Node::Until(until) => Some(until),
+            _ => None,
+        });
+        let until = until.zip(iterations.first());
+        let ended = until.map(|(until, of)| Ended { condition: until.text.clone(), met: of.met });
+        Ok(Outcome { outputs, steps, ended, launches, elapsed, ..Outcome::of(bound) })
+    }
+}

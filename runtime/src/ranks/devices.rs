@@ -1,0 +1,102 @@
+//! How many devices a run has, and in which grid.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+/// The most devices of a run.
+const MOST: usize = 4096;
+
+/// Devices in rows along the slowest dimension of the grids, and in columns along the next one.
+/// They are numbered row after row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Devices {
+    rows: usize,
+    columns: usize,
+}
+
+impl Devices {
+    /// So many devices along the slowest dimension.
+    pub fn along(rows: usize) -> Self {
+        Self { rows: rows.max(1), columns: 1 }
+    }
+
+    /// How many there are.
+    pub fn count(self) -> usize {
+        self.rows * self.columns
+    }
+
+    /// The tiles of a device per dimension, of so many tiles in all. Tiles of one dimension are
+    /// shared out between all devices.
+    pub fn share(self, tiles: &[u32], device: usize) -> Vec<Range<u32>> {
+        let part = |count: u32, parts: usize, part: usize| {
+            let at = |part: usize| (u64::from(count) * part as u64 / parts as u64) as u32;
+            at(part)..at(part + 1)
+        };
+        let mut shares: Vec<_> = tiles.iter().map(|count| 0..*count).collect();
+        match (tiles, shares.as_mut_slice()) {
+            ([count], [rows]) => *rows = part(*count, self.count(), device),
+            ([rows, columns, ..], [of_rows, of_columns, ..]) => {
+                *of_rows = part(*rows, self.rows, device / self.columns);
+                *of_columns = part(*columns, self.columns, device % self.columns);
+            }
+            _ => {}
+        }
+        shares
+    }
+}
+
+impl fmt::Display for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.columns {
+            1 => write!(f, "{}", self.rows),
+            columns => write!(f, "{}x{columns}", self.rows),
+        }
+    }
+}
+
+impl FromStr for Devices {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number > 0);
+        let (rows, columns) = text.split_once('x').unwrap_or((text, "1"));
+        let devices = number(rows).zip(number(columns));
+        let devices = devices.filter(|(rows, columns)| {
+            rows.checked_mul(*columns).is_some_and(|count| count <= MOST)
+        });
+        let (rows, columns) = devices.ok_or_else(|| {
+            format!("expected a number such as 4 or two such as 2x2, {MOST} devices at most")
+        })?;
+        Ok(Self { rows, columns })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_read_and_written() {
+        for text in ["1", "4", "2x3", "1x2"] {
+            let expected = text.strip_suffix("x1").unwrap_or(text);
+            assert_eq!(text.parse::<Devices>().unwrap().to_string(), expected);
+        }
+        for text in ["", "0", "x", "2x", "2x0", "-1", "4x4x4", "100x100", "99999999999999999999"] {
+            assert!(text.parse::<Devices>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_tile_is_that_of_one_device() {
+        let all: Devices = "2x3".parse().unwrap();
+        assert_eq!(all.share(&[4, 7], 0), [0..2, 0..2]);
+        assert_eq!(all.share(&[4, 7, 5], 5), [2..4, 4..7, 0..5]);
+        assert_eq!(all.share(&[13], 5), [10..13]);
+        assert_eq!(Devices::along(4).share(&[3, 5], 0), [0..0, 0..5]);
+        for count in 0..20 {
+            let shares = (0..6).flat_map(|device| all.share(&[count], device).remove(0));
+            assert!(shares.eq(0..count));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A run on several devices: each launch is cut between its tiles, each device runs its part, and
+//! gets the cells around its tiles from the devices that wrote them.
+//!
+//! Kernels stay as they are. Each device has the whole address range of every buffer, so that
+//! coordinates, boundary rules and rims are those of the whole grid. Only the cells that the device
+//! wrote or received are valid. With `T` steps a launch the exchange is `T` times as deep, and once
+//! in `T` steps.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `devices.rs` | how many devices, in which grid |
+//! | `region.rs` | sets of cells |
+//! | `numbering.rs` | which blocks have some tiles |
+//! | `work.rs` | the part of a launch that a device computes: blocks, cells read, cells written |
+//! | `ledger.rs` | which device holds which cells, and the transfers that follow |
+//! | `groups.rs` | buffers that are held alike |
+//! | `link.rs` | the trait of connections between devices |
+//! | `channels.rs` | links between threads |
+//! | `shared.rs` | one of the devices as a target |
+//! | `run.rs` | a run on threads |
+
+#![allow(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
+
+mod channels;
+mod devices;
+mod error;
+mod groups;
+mod ledger;
+mod link;
+mod numbering;
+mod region;
+mod run;
+mod shared;
+mod work;
+
+pub use channels::{Channels, channels};
+pub use devices::Devices;
+pub use error::RankError;
+pub use link::{Link, LinkError, Parcel, by_messages};
+pub use run::{PATIENCE, on_threads, take_part};
+pub use shared::{Shared, Traffic};

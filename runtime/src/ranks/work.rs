@@ -1,0 +1,386 @@
+//! The part of a launch that a device computes: its blocks, and the cells that they read and write.
+//! All of it follows from the launch's cut in the plan ([`crate::plan::Cut`]) and the sizes.
+
+#[cfg(test)]
+mod tests;
+
+use super::devices::Devices;
+use super::error::RankError;
+use super::numbering::blocks_of;
+use super::region::{Area, Region};
+use crate::bind::{Bound, Buffer};
+use crate::expr::Sizes;
+use crate::layout::Placement;
+use crate::plan::{self, Argument, Cut, Points, Reach, Span, Use};
+use std::ops::Range;
+
+/// How the memory of a buffer is cut: rows, columns of a row, and bytes of one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Along the slowest dimension.
+    pub rows: usize,
+    /// Along the next one; 1 where there is none.
+    pub columns: usize,
+    /// Bytes of what lies in one row and column.
+    pub bytes: usize,
+    /// Whether rows and columns are those of cells.
+    pub of_cells: bool,
+}
+
+impl Form {
+    /// The form of a buffer. One whose cells do not lie row after row is a single piece.
+    pub fn of(buffer: &Buffer) -> Self {
+        let extent = |dimension: usize| buffer.shape.get(dimension).copied().unwrap_or(1);
+        let (rows, columns) = (extent(0), extent(1));
+        let cells: usize = buffer.shape.iter().product();
+        let numbers = buffer.cells.checked_div(cells).unwrap_or(1);
+        let by_rows =
+            matches!(buffer.placement, Placement::Rows { .. } | Placement::Records { .. });
+        // Rows with pads have more cells than their extents.
+        if !by_rows || numbers * cells != buffer.cells {
+            return Self { rows: 1, columns: 1, bytes: buffer.bytes(), of_cells: false };
+        }
+        let bytes = buffer.bytes().checked_div(rows * columns).unwrap_or(0);
+        Self { rows, columns, bytes, of_cells: true }
+    }
+
+    /// All cells.
+    pub fn whole(self) -> Area {
+        Area { rows: 0..self.rows, columns: 0..self.columns }
+    }
+
+    /// Bytes of the cells of some boxes, in order.
+    pub fn runs(self, areas: &[Area]) -> Vec<Range<usize>> {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for area in areas {
+            for row in area.rows.clone() {
+                let at = |column: usize| (row * self.columns + column) * self.bytes;
+                let run = at(area.columns.start)..at(area.columns.end);
+                match runs.last_mut() {
+                    Some(last) if last.end == run.start => last.end = run.end,
+                    _ => runs.push(run),
+                }
+            }
+        }
+        runs
+    }
+
+    /// The rows that have some bytes.
+    pub fn rows_of(self, bytes: &Range<usize>) -> Area {
+        let row = (self.columns * self.bytes).max(1);
+        let rows = bytes.start / row..bytes.end.div_ceil(row).min(self.rows);
+        Area { rows, columns: 0..self.columns }
+    }
+}
+
+/// The blocks of a launch that a device runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// All of them.
+    All,
+    /// The tile rows of a launch in bands, of so many.
+    Band {
+        /// Tile rows of the launch.
+        rows: u32,
+        /// Those of the device.
+        own: Range<u32>,
+    },
+    /// Those of some numbers.
+    Numbers(Vec<Range<u32>>),
+}
+
+/// What a device has to do with a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// The blocks that it runs.
+    pub blocks: Blocks,
+    /// For each argument the cells that they read; none of arguments that are no buffers.
+    pub reads: Vec<Region>,
+    /// For each argument the cells that they load, those whose values do not matter included.
+    pub loads: Vec<Region>,
+    /// For each argument the cells that they write.
+    pub writes: Vec<Region>,
+}
+
+/// Which cells of those that a launch uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// Those of tiles alone.
+    Own,
+    /// With those around them whose values matter.
+    Read,
+    /// With all that are loaded.
+    Loaded,
+}
+
+impl Work {
+    /// Whether the device runs a block.
+    pub fn is_some(&self) -> bool {
+        match &self.blocks {
+            Blocks::All => true,
+            Blocks::Band { own, .. } => !own.is_empty(),
+            Blocks::Numbers(numbers) => !numbers.is_empty(),
+        }
+    }
+}
+
+/// The work of all devices with a launch of so many blocks; `forms` are those of its arguments'
+/// buffers.
+///
+/// # Errors
+/// A launch that can't be shared out.
+pub fn of_launch(
+    launch: &plan::Launch,
+    bound: &Bound,
+    grid: [u32; 3],
+    forms: &[Option<Form>],
+    devices: Devices,
+) -> Result<Vec<Work>, RankError> {
+    let Some(cut) = &launch.cut else {
+        return replicated(launch, grid, forms, devices);
+    };
+    let tiles = cut
+        .tiles
+        .iter()
+        .map(|count| Ok(u32::try_from(count.evaluate(&bound.sizes)?.max(0)).unwrap_or(u32::MAX)));
+    let tiles = tiles.collect::<Result<Vec<u32>, RankError>>()?;
+    let sharing = Sharing { launch, cut, sizes: &bound.sizes, tiles: &tiles, blocks: grid[0] };
+    let works = (0..devices.count()).map(|device| sharing.work(forms, devices, device));
+    let works = works.collect::<Result<Vec<_>, RankError>>()?;
+    // A value that several devices compute in part is none of them's.
+    for (place, argument) in launch.arguments.iter().enumerate() {
+        let whole = sharing.used(place) == Some(&Use::Whole) && argument.written().is_some();
+        if whole && works.iter().filter(|work| work.is_some()).count() > 1 {
+            return Err(refused(launch, "its blocks write the same cells"));
+        }
+    }
+    Ok(works)
+}
+
+fn refused(launch: &plan::Launch, why: &str) -> RankError {
+    RankError::Shared { kernel: launch.kernel.clone(), why: why.to_owned() }
+}
+
+/// A launch of one block without a cut: every device does the whole of it.
+fn replicated(
+    launch: &plan::Launch,
+    grid: [u32; 3],
+    forms: &[Option<Form>],
+    devices: Devices,
+) -> Result<Vec<Work>, RankError> {
+    if launch.cooperative || launch.turns.is_some() {
+        return Err(refused(launch, "it computes a sweep, whose blocks wait for each other"));
+    }
+    if grid != [1, 1, 1] {
+        return Err(refused(launch, "its blocks are not those of tiles"));
+    }
+    let all = |wanted: fn(&Argument) -> bool| -> Vec<Region> {
+        let arguments = launch.arguments.iter().zip(forms);
+        let region = |(argument, form): (&Argument, &Option<Form>)| match form {
+            Some(form) if wanted(argument) => form.whole().into(),
+            _ => Region::default(),
+        };
+        arguments.map(region).collect()
+    };
+    let reads = all(|argument| !matches!(argument, Argument::Write(_)));
+    let (loads, writes) = (reads.clone(), all(|one| one.written().is_some()));
+    let work = Work { blocks: Blocks::All, reads, loads, writes };
+    Ok(vec![work; devices.count()])
+}
+
+/// A launch that is shared out.
+struct Sharing<'l> {
+    launch: &'l plan::Launch,
+    cut: &'l Cut,
+    sizes: &'l Sizes,
+    tiles: &'l [u32],
+    blocks: u32,
+}
+
+impl Sharing<'_> {
+    /// How an argument is used, of a buffer.
+    fn used(&self, place: usize) -> Option<&Use> {
+        let arguments = self.launch.arguments.iter().take(place + 1);
+        let before = arguments.filter(|argument| argument.buffer().is_some()).count();
+        self.launch.arguments.get(place).and_then(Argument::buffer)?;
+        self.cut.uses.get(before.checked_sub(1)?)
+    }
+
+    fn work(
+        &self,
+        forms: &[Option<Form>],
+        devices: Devices,
+        device: usize,
+    ) -> Result<Work, RankError> {
+        let share = devices.share(self.tiles, device);
+        let (blocks, numbers) = self.blocks(&share)?;
+        let (mut reads, mut loads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, (argument, form)) in self.launch.arguments.iter().zip(forms).enumerate() {
+            let (mut read, mut loaded, mut written) = Default::default();
+            if let (Some(used), Some(form), false) = (self.used(place), form, numbers.is_empty()) {
+                let cells = |which| self.cells(used, *form, (&share, &numbers), which);
+                let own = cells(Which::Own)?;
+                if !matches!(argument, Argument::Write(_)) {
+                    read = cells(Which::Read)?;
+                    read.add(&own);
+                    loaded = cells(Which::Loaded)?;
+                }
+                if argument.written().is_some() {
+                    written = own;
+                }
+            }
+            reads.push(read);
+            loads.push(loaded);
+            writes.push(written);
+        }
+        Ok(Work { blocks, reads, loads, writes })
+    }
+
+    /// The blocks of some tiles, and their numbers in the whole launch.
+    fn blocks(&self, share: &[Range<u32>]) -> Result<(Blocks, Vec<Range<u32>>), RankError> {
+        let rows = share.first().cloned().unwrap_or_default();
+        let count = self.tiles.first().copied().unwrap_or(0);
+        let beside = share.iter().zip(self.tiles).skip(1);
+        let whole_rows = beside.clone().all(|(share, tiles)| *share == (0..*tiles));
+        let empty = rows.is_empty() || beside.clone().any(|(share, _)| share.is_empty());
+        if let (Some(bands), true) = (&self.launch.bands, whole_rows) {
+            let counted = bands.rows.evaluate(self.sizes)?;
+            if counted == i64::from(count) && count > 0 && self.blocks.is_multiple_of(count) {
+                let each = self.blocks / count;
+                let numbers = rows.start * each..rows.end * each;
+                let numbers = if empty { Vec::new() } else { vec![numbers] };
+                return Ok((Blocks::Band { rows: count, own: rows }, numbers));
+            }
+        }
+        let numbers = blocks_of(self.cut.order, self.tiles, share, self.blocks);
+        let numbers =
+            numbers.ok_or_else(|| refused(self.launch, "its blocks are not those of its tiles"))?;
+        Ok((Blocks::Numbers(numbers.clone()), numbers))
+    }
+
+    /// The cells that a device uses.
+    fn cells(
+        &self,
+        used: &Use,
+        form: Form,
+        (share, numbers): (&[Range<u32>], &[Range<u32>]),
+        which: Which,
+    ) -> Result<Region, RankError> {
+        let whole = form.whole();
+        Ok(match used {
+            Use::Whole => whole.into(),
+            Use::Blocks(each) => {
+                let mut all = Region::default();
+                for range in numbers {
+                    let at = |block: u32| block as usize * *each as usize;
+                    let rows = at(range.start)..at(range.end).min(form.rows);
+                    all.add(&Area { rows, columns: whole.columns.clone() }.into());
+                }
+                all
+            }
+            Use::Tiles(_) | Use::Points(_) if !form.of_cells => {
+                return Err(refused(self.launch, "the rows of its buffers have gaps"));
+            }
+            Use::Tiles(spans) => {
+                let extents = [form.rows, form.columns];
+                let mut along = Vec::new();
+                for (place, extent) in extents.into_iter().enumerate() {
+                    along.push(match (spans.get(place), share.get(place)) {
+                        (Some(span), Some(own)) => {
+                            let tiles = self.tiles.get(place).copied().unwrap_or(0);
+                            of_tiles(span, (own, tiles), self.sizes, (extent, which))?
+                        }
+                        _ => vec![0..extent],
+                    });
+                }
+                let mut all = Region::default();
+                let [rows, columns] = along.as_slice() else { return Ok(all) };
+                for rows in rows {
+                    for columns in columns {
+                        let area = Area { rows: rows.clone(), columns: columns.clone() };
+                        all.add(&area.into());
+                    }
+                }
+                all
+            }
+            Use::Points(points) => {
+                let mut all = Region::default();
+                for range in numbers {
+                    for rows in of_points(points, range, self.sizes, (form.rows, which))? {
+                        all.add(&Area { rows, columns: whole.columns.clone() }.into());
+                    }
+                }
+                all
+            }
+        })
+    }
+}
+
+/// The cells of some tiles along a dimension of so many cells.
+fn of_tiles(
+    span: &Span,
+    (own, tiles): (&Range<u32>, u32),
+    sizes: &Sizes,
+    (extent, which): (usize, Which),
+) -> Result<Vec<Range<usize>>, RankError> {
+    if own.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (first, last) = (span.first.evaluate(sizes)?, span.last.evaluate(sizes)?);
+    let begin = |tile: u32| first + i64::from(tile) * i64::from(span.cells) + span.before;
+    let mut start = if own.start == 0 { first } else { begin(own.start) };
+    let mut end = if own.end == tiles { last + 1 } else { begin(own.end) };
+    if which == Which::Loaded || which == Which::Read && span.reach.wraps {
+        // The last tile goes on at the other end. Tiles at both ends are loaded whole.
+        end = end.max(begin(own.end));
+    }
+    if which == Which::Loaded {
+        start = start.min(begin(own.start));
+    }
+    Ok(reached(start..end, span.reach, (extent, which)))
+}
+
+/// The rows of the points of some blocks.
+fn of_points(
+    points: &Points,
+    blocks: &Range<u32>,
+    sizes: &Sizes,
+    (extent, which): (usize, Which),
+) -> Result<Vec<Range<usize>>, RankError> {
+    let (first, row) = (points.first.evaluate(sizes)?, points.row.evaluate(sizes)?);
+    if row <= 0 {
+        return Ok(Vec::new());
+    }
+    let point = |block: u32| i64::from(block) * i64::from(points.points);
+    let rows = first + point(blocks.start) / row..first + (point(blocks.end) + row - 1) / row;
+    Ok(reached(rows, points.reach, (extent, which)))
+}
+
+/// Cells of a dimension, with those in reach where they are read: up to two ranges.
+fn reached(cells: Range<i64>, reach: Reach, (extent, which): (usize, Which)) -> Vec<Range<usize>> {
+    let (below, above) = match which {
+        Which::Own => (0, 0),
+        Which::Read => (reach.below, reach.above),
+        Which::Loaded => (reach.below + reach.spare_below, reach.above + reach.spare_above),
+    };
+    let (start, end) = (cells.start - below, cells.end + above);
+    let size = i64::try_from(extent).unwrap_or(i64::MAX);
+    let inside = |start: i64, end: i64| {
+        let cell = |at: i64| usize::try_from(at.clamp(0, size)).unwrap_or(0);
+        cell(start)..cell(end)
+    };
+    if which == Which::Own || !reach.wraps {
+        return vec![inside(start, end)];
+    }
+    if end - start >= size {
+        return vec![0..extent];
+    }
+    let (first, length) = (start.rem_euclid(size.max(1)), end - start);
+    vec![inside(first, first + length), inside(0, first + length - size)]
+}
+
+impl From<crate::expr::ExprError> for RankError {
+    fn from(error: crate::expr::ExprError) -> Self {
+        Self::Launch(error.into())
+    }
+}

@@ -1,0 +1,161 @@
+//! The work of devices, by hand.
+
+use super::*;
+use crate::bind::{Request, bind};
+use crate::plan::tests::banded;
+use crate::plan::{Bands, Order, Plan};
+
+fn expr(text: &str) -> crate::expr::Expr {
+    text.parse().unwrap()
+}
+
+fn span(cells: u32, before: i64, reach: Reach) -> Span {
+    Span { first: expr("0"), last: expr("N - 1"), cells, before, reach }
+}
+
+fn reach(below: i64, above: i64) -> Reach {
+    Reach { below, above, ..Reach::default() }
+}
+
+fn rows(rows: Range<usize>) -> Region {
+    Area { rows, columns: 0..1 }.into()
+}
+
+const FORM: Form = Form { rows: 50, columns: 1, bytes: 4, of_cells: true };
+
+/// A plan and the sizes of a run with 50 rows.
+fn sized() -> (Plan, Bound) {
+    let plan = banded();
+    let sizes = [("N".to_owned(), 50), ("M".to_owned(), 3)].into();
+    let bound = bind(&plan, &Request { sizes, ..Request::default() }).unwrap();
+    (plan, bound)
+}
+
+/// A launch from a buffer to another, with so many blocks of 16 rows and one use of both.
+fn launch(read: Use, write: Use) -> plan::Launch {
+    let (plan, _) = sized();
+    plan::Launch {
+        arguments: vec![Argument::Read("A".to_owned()), Argument::Write("A'".to_owned())],
+        bands: None,
+        cut: Some(Cut { tiles: vec![expr("4")], order: Order::RowMajor, uses: vec![read, write] }),
+        rotate: Vec::new(),
+        ..plan.launches().next().unwrap().clone()
+    }
+}
+
+fn works(launch: &plan::Launch, devices: &str) -> Vec<Work> {
+    let (_, bound) = sized();
+    let forms = [Some(FORM), Some(FORM)];
+    of_launch(launch, &bound, [4, 1, 1], &forms, devices.parse().unwrap()).unwrap()
+}
+
+/// 50 rows in tiles of 16, which reach 2 rows back and 3 ahead.
+#[test]
+fn devices_read_around_their_tiles() {
+    let write = Use::Tiles(vec![span(16, 0, Reach::default())]);
+    let launch = launch(Use::Tiles(vec![span(16, 0, reach(2, 3))]), write);
+    let works = works(&launch, "3");
+    let cells = |work: &Work| (work.reads[0].clone(), work.writes[1].clone());
+    // Of four tiles the devices have one, one and two.
+    assert_eq!(cells(&works[0]), (rows(0..19), rows(0..16)));
+    assert_eq!(cells(&works[1]), (rows(14..35), rows(16..32)));
+    assert_eq!(cells(&works[2]), (rows(30..50), rows(32..50)));
+    assert_eq!(works[1].blocks, Blocks::Numbers(vec![1..2]));
+    assert!(works.iter().all(|work| work.writes[0].is_empty() && work.reads[1].is_empty()));
+}
+
+/// Tiles that begin 10 rows earlier, so that the first one has 6 rows and the last one 12.
+#[test]
+fn the_first_and_the_last_tile_end_with_the_grid() {
+    let tiles = |reach| Use::Tiles(vec![span(16, -10, reach)]);
+    let launch = launch(tiles(reach(1, 1)), tiles(Reach::default()));
+    let own: Vec<_> = works(&launch, "4").iter().map(|work| work.writes[1].clone()).collect();
+    assert_eq!(own, [rows(0..6), rows(6..22), rows(22..38), rows(38..50)]);
+}
+
+/// The grid repeats: the first device reads the last rows, and the last tile goes on at row 0.
+#[test]
+fn rows_beyond_a_grid_that_repeats_are_those_of_the_other_end() {
+    let around = Reach { wraps: true, ..reach(2, 2) };
+    let tiles = |reach| Use::Tiles(vec![span(16, 0, reach)]);
+    let works = works(&launch(tiles(around), tiles(Reach::default())), "2");
+    let mut first = rows(48..50);
+    first.add(&rows(0..34));
+    assert_eq!(works[0].reads[0], first);
+    let mut second = rows(30..50);
+    // Four tiles have 64 rows: 14 of them, and 2 beyond, are those of the beginning.
+    second.add(&rows(0..16));
+    assert_eq!(works[1].reads[0].without(&second), Region::default());
+    assert_eq!(second.without(&works[1].reads[0]), Region::default());
+    assert_eq!(works[1].writes[1], rows(32..50));
+}
+
+/// Cells that are loaded without need are no cells that must come from others.
+#[test]
+fn cells_that_do_not_matter_are_apart() {
+    let spare = Reach { spare_below: 1, spare_above: 4, ..reach(1, 1) };
+    let tiles = |reach| Use::Tiles(vec![span(16, 0, reach)]);
+    let works = works(&launch(tiles(spare), tiles(Reach::default())), "4");
+    assert_eq!((&works[1].reads[0], &works[1].loads[0]), (&rows(15..33), &rows(14..37)));
+}
+
+/// Blocks of 10 points of a box of 11 rows from row 5 on, of 3 points each.
+#[test]
+fn points_lie_in_the_rows_of_a_box() {
+    let points = Points { first: expr("5"), row: expr("3"), points: 10, reach: reach(0, 1) };
+    let works = works(&launch(Use::Points(points), Use::Blocks(1)), "2");
+    // Points 0 to 19 lie in rows 0 to 6 of the box, and points 20 to 39 in rows 6 to 13.
+    assert_eq!((&works[0].reads[0], &works[0].writes[1]), (&rows(5..13), &rows(0..2)));
+    assert_eq!((&works[1].reads[0], &works[1].writes[1]), (&rows(11..20), &rows(2..4)));
+}
+
+/// Where a launch has bands, devices have rows of it, numbered by the kernel.
+#[test]
+fn launches_in_bands_are_cut_between_their_rows() {
+    let tiles = || Use::Tiles(vec![span(16, 0, Reach::default())]);
+    let mut launch = launch(tiles(), tiles());
+    launch.bands = Some(Bands { rows: expr("4"), reach: 1 });
+    let works = works(&launch, "4");
+    assert_eq!(works[3].blocks, Blocks::Band { rows: 4, own: 3..4 });
+}
+
+#[test]
+fn launches_that_cannot_be_shared_out_are_refused() {
+    let (_, bound) = sized();
+    let refused = |launch: &plan::Launch, grid, forms: &[Option<Form>]| {
+        of_launch(launch, &bound, grid, forms, Devices::along(2)).unwrap_err().to_string()
+    };
+    let forms = [Some(FORM), Some(FORM)];
+    let mut plain = launch(Use::Whole, Use::Whole);
+    let text = refused(&plain, [4, 1, 1], &forms);
+    assert!(text.contains("`two` can't be shared out between devices: its blocks write"), "{text}");
+    plain.cut = None;
+    assert!(refused(&plain, [4, 1, 1], &forms).contains("not those of tiles"));
+    plain.cooperative = true;
+    assert!(refused(&plain, [1, 1, 1], &forms).contains("it computes a sweep"));
+    let tiles = || Use::Tiles(vec![span(16, 0, Reach::default())]);
+    let other = launch(tiles(), tiles());
+    assert!(refused(&other, [5, 1, 1], &forms).contains("its blocks are not those of its tiles"));
+    let gaps = Form { of_cells: false, ..FORM };
+    assert!(refused(&other, [4, 1, 1], &[Some(gaps), Some(FORM)]).contains("have gaps"));
+}
+
+/// One block without a cut, as that which combines the results of others.
+#[test]
+fn a_launch_of_one_block_is_done_by_all() {
+    let mut launch = launch(Use::Whole, Use::Whole);
+    launch.cut = None;
+    let (_, bound) = sized();
+    let forms = [Some(FORM), Some(FORM)];
+    let works = of_launch(&launch, &bound, [1, 1, 1], &forms, Devices::along(3)).unwrap();
+    assert!(works.iter().all(|work| work.blocks == Blocks::All && work.is_some()));
+    assert!(works.iter().all(|work| work.reads[0] == rows(0..50) && work.writes[1] == rows(0..50)));
+}
+
+#[test]
+fn cells_of_a_buffer_are_runs_of_bytes() {
+    let form = Form { rows: 3, columns: 4, bytes: 8, of_cells: true };
+    let areas = [Area { rows: 0..2, columns: 0..4 }, Area { rows: 2..3, columns: 1..3 }];
+    assert_eq!(form.runs(&areas), [0..64, 72..88]);
+    assert_eq!(form.rows_of(&(40..72)), Area { rows: 1..3, columns: 0..4 });
+}

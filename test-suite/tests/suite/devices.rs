@@ -1,0 +1,122 @@
+//! Runs that several devices share: results, files and messages are those of one.
+
+use stencil_test_suite::{Scratch, files};
+
+/// Sizes, data and a schedule for a program of the suite, by the rank of its grids.
+fn arguments(text: &str, target: &str) -> String {
+    let names = |word: &str| -> Vec<String> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(word));
+        lines.map(|line| line.split([' ', ':']).next().unwrap_or_default().to_owned()).collect()
+    };
+    let grids = text.lines().filter(|line| line.starts_with("grid"));
+    let ranks: Vec<usize> = grids.map(|line| line.matches("..").count()).collect();
+    let rank = ranks.iter().copied().max().unwrap_or(1);
+    let (sizes, tile): (&[i64], &str) = match rank {
+        1 => (&[403], "--tile 64"),
+        2 => (&[67, 71], "--tile 8,32"),
+        _ => (&[19, 23, 29], "--tile 4,5,16"),
+    };
+    let sizes = sizes.iter().chain([&17].into_iter().cycle());
+    let sizes = names("param ").into_iter().zip(sizes);
+    let mut words: String = sizes.map(|(name, size)| format!("--size {name}={size} ")).collect();
+    for (number, name) in names("field ").iter().chain(&names("const field ")).enumerate() {
+        words += &format!("--in {name}=random:{} ", number + 1);
+    }
+    // Tiles of sweeps have another shape, and functions of several ranks have no common one.
+    let alike = ranks.iter().all(|one| *one == rank);
+    let tile = if target == "cpu" && alike && !text.contains("'[") { tile } else { "" };
+    format!("{words}--steps 3 {tile}")
+}
+
+/// Runs all programs without sweeps on some devices, and compares each with the reference.
+fn agree(target: &str, devices: &[&str]) {
+    let mut shared = 0;
+    for (number, path) in files("programs", "stencil").iter().enumerate() {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let scratch = Scratch::new();
+        scratch.copy(&format!("programs/{name}.stencil"));
+        let devices = devices[number % devices.len()];
+        let text = scratch.read(&format!("{name}.stencil"));
+        let words = format!(
+            "run {name}.stencil --target {target} --devices {devices} --check --fp-contract=off {}",
+            arguments(&text, target)
+        );
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let outcome = scratch.run("stencilc", &words);
+        let said = outcome.stdout + &outcome.stderr;
+        if scratch.sweeps(name) {
+            assert_eq!(outcome.code, Some(1), "{words:?}\n{said}");
+            assert!(said.contains("can't be shared out between devices"), "{words:?}\n{said}");
+            continue;
+        }
+        assert_eq!(outcome.code, Some(0), "{words:?}\n{said}");
+        assert!(
+            said.contains("agree bit for bit") && !said.contains("differ"),
+            "{words:?}\n{said}"
+        );
+        shared += 1;
+    }
+    assert!(shared > 70, "{shared} programs");
+}
+
+#[test]
+fn programs_agree_on_simulated_devices() {
+    agree("sim", &["3", "2x2"]);
+}
+
+#[test]
+fn programs_agree_on_the_processor() {
+    agree("cpu", &["2", "4", "2x2", "3"]);
+}
+
+/// A run with some arguments in a folder of its own, which gives its files.
+fn written(arguments: &str) -> Vec<(String, Vec<u8>)> {
+    let scratch = Scratch::new();
+    scratch.copy("programs/heat2d.stencil");
+    let words = format!(
+        "run heat2d.stencil --target cpu --threads 2 --size N=90 --size M=40 --tile 16,64 \
+         --in A=random:1 --in K=random:2 --steps 21 {arguments}"
+    );
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let outcome = scratch.run("stencilc", &words);
+    assert_eq!(outcome.code, Some(0), "{words:?}\n{}", outcome.stderr);
+    let contents = scratch.contents().into_iter();
+    contents.filter(|(name, _)| name != "heat2d.stencil").collect()
+}
+
+#[test]
+fn files_are_those_of_one_device() {
+    for files in [
+        "--out A=a.npy",
+        "--out A=a{step}.npy --snapshot-every 5",
+        "--out A=a.npy --checkpoint c.checkpoint --checkpoint-every 8",
+    ] {
+        let one = written(files);
+        assert!(!one.is_empty());
+        for devices in ["3", "2x2", "1"] {
+            assert!(written(&format!("{files} --devices {devices}")) == one, "{files}, {devices}");
+        }
+    }
+}
+
+#[test]
+fn what_has_one_device_is_refused() {
+    for (arguments, message) in [
+        ("--target reference --devices 2", "several devices are those of the simulator or"),
+        ("--target sim --report --devices 2", "count one device"),
+        ("--devices 0", "expected a number such as 4 or two such as 2x2"),
+        ("--devices 2x", "expected a number such as 4 or two such as 2x2"),
+        ("--target sim --layout aos --devices 2", "can't be shared out between devices"),
+    ] {
+        let scratch = Scratch::new();
+        scratch.copy("programs/d2q9.stencil");
+        let words = format!(
+            "run d2q9.stencil --size N=40 --size M=50 --steps 2 --in F=random:1 {arguments}"
+        );
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let outcome = scratch.run("stencilc", &words);
+        assert_eq!(outcome.code, Some(1), "{words:?}\n{}", outcome.stderr);
+        assert!(outcome.stderr.contains(message), "{words:?}\n{}", outcome.stderr);
+        assert!(outcome.new_files.is_empty());
+    }
+}
