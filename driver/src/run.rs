@@ -131,7 +131,16 @@ fn shared<'l>(
     process: Option<(Devices, &'l mut dyn Link)>,
     pauses: bool,
 ) -> Result<(Option<Devices>, Option<&'l mut dyn Link>), Failure> {
-    let Some((processes, link)) = process else { return Ok((args.devices, None)) };
+    let Some((processes, link)) = process else {
+        let most = Devices::MOST_OF_PROCESS;
+        return match args.devices.filter(|devices| devices.count() > most) {
+            None => Ok((args.devices, None)),
+            Some(devices) => Err(Failure::user(format!(
+                "--devices {devices}: a process has {most} devices at most; take fewer, or start \
+                 processes with stencilc-mpi"
+            ))),
+        };
+    };
     let devices = args.devices.unwrap_or(processes);
     if devices.count() != processes.count() {
         return Err(Failure::user(format!(

@@ -36,7 +36,7 @@ use crate::hash::Hash;
 use crate::number::Numeral;
 use crate::whole_file::write_whole;
 pub use buffer::{BufferDecl, BufferKind, BufferLayout, Start};
-pub use cut::{Cut, Order, Points, Reach, Span, Use};
+pub use cut::{Cut, Near, Order, Parts, Points, Tiles, Use};
 pub use schedule::{
     Alternative, Argument, Bands, Choose, Exchange, Launch, Limit, Node, Relation, Repeat,
     Snapshot, Until,

@@ -1,24 +1,30 @@
 //! How the blocks of launches may be shared out between devices, as a plan has it.
 
-use super::launches::blocks;
-use super::values::{all, count, expression};
+use super::values::{count, expression};
 use melior::ir::AffineMap;
+use std::collections::BTreeMap;
 use stencil_dialects::affine;
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{Binding, Cut, CutRead, Launch, Order, Parts};
+use stencil_dialects::stencil::{Boundary, Program};
+use stencil_dialects::tiled::{Binding, Cut, CutRead, Halo, Launch, Order, Parts};
 use stencil_runtime::device;
 use stencil_runtime::expr::Expr;
-use stencil_runtime::plan::{self, Points, Reach, Span, Use};
+use stencil_runtime::plan::{self, Argument, Near, Use};
 
-/// The cut of a launch; none where its blocks can't be shared out.
-pub fn of(program: &Program, launch: &Launch, names: &[&str]) -> Result<Option<plan::Cut>, Error> {
+/// The cut of a launch with some arguments; none where its blocks can't be shared out.
+pub fn of(
+    program: &Program,
+    launch: &Launch,
+    arguments: &[Argument],
+    names: &[&str],
+) -> Result<Option<plan::Cut>, Error> {
     let Some(cut) = &launch.cut else { return Ok(None) };
     if launch.flags.is_some() || launch.turns.is_some() || launch.sweeps.is_some() {
         return Ok(None);
     }
-    let mut uses = Vec::new();
-    for binding in &launch.bindings {
+    let mut uses = BTreeMap::new();
+    for (binding, argument) in launch.bindings.iter().zip(arguments) {
+        let Some(buffer) = argument.buffer() else { continue };
         let used = match binding {
             Binding::Unless(_) => Use::Whole,
             Binding::Partials(_) => Use::Blocks(match cut.parts {
@@ -35,18 +41,50 @@ pub fn of(program: &Program, launch: &Launch, names: &[&str]) -> Result<Option<p
             }
             _ => continue,
         };
-        uses.push(used);
+        if used != Use::Near(Near::default()) {
+            uses.insert(buffer.to_owned(), used);
+        }
     }
-    let (tiles, order) = match &cut.parts {
-        Parts::Tiles { counts, order, .. } => (all(*counts, names)?, *order),
-        Parts::Points(_) => (vec![blocks(launch, names)?], Order::RowMajor),
+    let order = match cut.parts {
+        Parts::Tiles { order: Order::RimFirst { halves: false }, .. } => plan::Order::RimFirst,
+        Parts::Tiles { order: Order::RimFirst { halves: true }, .. } => {
+            plan::Order::RimFirstInHalves
+        }
+        Parts::Tiles { order: Order::RowMajor, .. } | Parts::Points(_) => plan::Order::RowMajor,
     };
-    let order = match order {
-        Order::RowMajor => plan::Order::RowMajor,
-        Order::RimFirst { halves: false } => plan::Order::RimFirst,
-        Order::RimFirst { halves: true } => plan::Order::RimFirstInHalves,
-    };
-    Ok(Some(plan::Cut { tiles, order, uses }))
+    Ok(Some(plan::Cut { parts: parts(cut, names)?, order, uses }))
+}
+
+/// What each block computes.
+fn parts(cut: &Cut, names: &[&str]) -> Result<plan::Parts, Error> {
+    let (lower, upper) = (texts(cut.lower, names)?, texts(cut.upper, names)?);
+    Ok(match &cut.parts {
+        Parts::Tiles { counts, tile, before, .. } => {
+            let counts = texts(*counts, names)?;
+            let ends = counts.iter().zip(lower.iter().zip(&upper)).zip(tile.iter().zip(before));
+            let tiles = ends.map(|((number, (lower, upper)), (cells, before))| {
+                Ok(plan::Tiles {
+                    count: expression(number)?,
+                    first: expression(lower)?,
+                    last: expression(upper)?,
+                    cells: count(*cells)?,
+                    before: *before,
+                })
+            });
+            plan::Parts::Tiles(tiles.collect::<Result<_, Error>>()?)
+        }
+        Parts::Points(points) => {
+            let faster = lower.iter().zip(&upper).skip(1);
+            let extents = faster.map(|(lower, upper)| format!("({upper} - ({lower}) + 1)"));
+            let row = extents.reduce(|all, one| format!("{all} * {one}"));
+            let first = lower.first().ok_or_else(|| Error::internal("a box of no dimensions"))?;
+            plan::Parts::Points(plan::Points {
+                first: expression(first)?,
+                row: expression(row.as_deref().unwrap_or("1"))?,
+                points: count(*points)?,
+            })
+        }
+    })
 }
 
 /// The cells of a field that a block uses; none where they are not known.
@@ -69,53 +107,36 @@ fn of_field(
         (None, Binding::ReadWrite(_)) => None,
         (None, _) => return Ok(None),
     };
-    let reach = |dimension: usize| {
-        let found = reach.and_then(|read| Some((read, read.reach.as_ref()?)));
-        found.map_or_else(Reach::default, |(read, halo)| {
-            let at = |cells: &[i64]| cells.get(dimension).copied().unwrap_or(0);
-            let loaded = read.loaded.as_ref().unwrap_or(halo);
-            Reach {
-                below: -at(&halo.lower),
-                above: at(&halo.upper),
-                spare_below: at(&halo.lower) - at(&loaded.lower),
-                spare_above: at(&loaded.upper) - at(&halo.upper),
-                wraps: read.wraps,
-            }
-        })
-    };
     let origin = program.grid_of(name)?.lower;
-    if origin.result_count() != cut.lower.result_count() {
+    let rank = cut.lower.result_count();
+    if origin.result_count() != rank {
         return Ok(None);
     }
-    let from = |bound: AffineMap| -> Result<Vec<Expr>, Error> {
-        let (bound, origin) = (texts(bound, names)?, texts(origin, names)?);
-        let moved = bound.iter().zip(&origin).map(|(bound, first)| match first.as_str() {
-            "0" => expression(bound),
-            first => expression(&format!("{bound} - ({first})")),
-        });
-        moved.collect()
+    // Points of a box are cut along the slowest dimension alone.
+    let rank = if matches!(cut.parts, Parts::Points(_)) { 1 } else { rank };
+    let origin = texts(origin, names)?;
+    let origin = if origin.iter().all(|first| first == "0") { &[] } else { origin.as_slice() };
+    let origin = origin.iter().take(rank).map(|first| expression(first));
+    let near = Near { origin: origin.collect::<Result<Vec<Expr>, _>>()?, ..Near::default() };
+    let Some((read, halo)) = reach.and_then(|read| Some((read, read.reach.as_ref()?))) else {
+        return Ok(Some(Use::Near(near)));
     };
-    let (first, last) = (from(cut.lower)?, from(cut.upper)?);
-    Ok(Some(match &cut.parts {
-        Parts::Tiles { tile, before, .. } => {
-            let ends = first.into_iter().zip(last).zip(tile.iter().zip(before)).enumerate();
-            let spans = ends.map(|(dimension, ((first, last), (cells, before)))| {
-                let (cells, before) = (count(*cells)?, *before);
-                Ok(Span { first, last, cells, before, reach: reach(dimension) })
-            });
-            Use::Tiles(spans.collect::<Result<_, Error>>()?)
-        }
-        Parts::Points(points) => {
-            let (lower, upper) = (texts(cut.lower, names)?, texts(cut.upper, names)?);
-            let faster = lower.iter().zip(&upper).skip(1);
-            let extents = faster.map(|(lower, upper)| format!("({upper} - ({lower}) + 1)"));
-            let row = extents.reduce(|all, one| format!("{all} * {one}"));
-            let row = expression(&row.unwrap_or_else(|| "1".to_owned()))?;
-            let first = first.into_iter().next();
-            let first = first.ok_or_else(|| Error::internal("a box of no dimensions"))?;
-            Use::Points(Points { first, row, points: count(*points)?, reach: reach(0) })
-        }
-    }))
+    let cells = |of: &dyn Fn(usize) -> i64| {
+        let all: Vec<i64> = (0..rank).map(of).collect();
+        if all.iter().all(|cells| *cells == 0) { Vec::new() } else { all }
+    };
+    let loaded = read.loaded.as_ref().unwrap_or(halo);
+    let lower = |halo: &Halo, place: usize| -halo.lower.get(place).copied().unwrap_or(0);
+    let upper = |halo: &Halo, place: usize| halo.upper.get(place).copied().unwrap_or(0);
+    Ok(Some(Use::Near(Near {
+        below: cells(&|place| lower(halo, place)),
+        above: cells(&|place| upper(halo, place)),
+        spare_below: cells(&|place| lower(loaded, place) - lower(halo, place)),
+        spare_above: cells(&|place| upper(loaded, place) - upper(halo, place)),
+        wraps: read.wraps,
+        mirrors: field.boundary == Some(Boundary::Reflect),
+        ..near
+    })))
 }
 
 fn texts(map: AffineMap, names: &[&str]) -> Result<Vec<String>, Error> {

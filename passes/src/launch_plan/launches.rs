@@ -89,7 +89,7 @@ fn node(program: &Program, launch: &Launch, names: &[&str]) -> Result<plan::Laun
         Binding::Partials(name) => Argument::ReadWrite(reductions::partials_name(name)),
         Binding::Unless(name) => Argument::Unless((*name).to_owned()),
     });
-    let arguments = arguments.collect();
+    let arguments: Vec<Argument> = arguments.collect();
     if rotate.iter().filter(|names| names.len() > 2).count() < chains.len() {
         return Err(Error::user(format!(
             "@{} rotates buffers of a field that it does not write",
@@ -97,6 +97,7 @@ fn node(program: &Program, launch: &Launch, names: &[&str]) -> Result<plan::Laun
         )));
     }
     rotate.extend(reductions::rotated(launch));
+    let cut = cuts::of(program, launch, &arguments, names)?;
     Ok(plan::Launch {
         kernel: launch.name.to_owned(),
         grid: [blocks(launch, names)?, one()?, one()?],
@@ -110,7 +111,7 @@ fn node(program: &Program, launch: &Launch, names: &[&str]) -> Result<plan::Laun
                 Ok::<_, Error>(plan::Bands { rows, reach: count(bands.row_distance)? })
             })
             .transpose()?,
-        cut: cuts::of(program, launch, names)?,
+        cut,
         cooperative: launch.flags.is_some(),
         cluster: None,
         // Flags go up by one in each launch that is told where they stand.

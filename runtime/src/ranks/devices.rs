@@ -16,6 +16,9 @@ pub struct Devices {
 }
 
 impl Devices {
+    /// The most devices of a process, which have threads of their own.
+    pub const MOST_OF_PROCESS: usize = 64;
+
     /// So many devices along the slowest dimension.
     pub fn along(rows: usize) -> Self {
         Self { rows: rows.max(1), columns: 1 }

@@ -11,7 +11,7 @@ use super::region::{Area, Region};
 use crate::bind::{Bound, Buffer};
 use crate::expr::Sizes;
 use crate::layout::Placement;
-use crate::plan::{self, Argument, Cut, Points, Reach, Span, Use};
+use crate::plan::{self, Argument, Cut, Near, Parts, Points, Tiles, Use};
 use std::ops::Range;
 
 /// How the memory of a buffer is cut: rows, columns of a row, and bytes of one of these.
@@ -139,12 +139,17 @@ pub fn of_launch(
     let Some(cut) = &launch.cut else {
         return replicated(launch, grid, forms, devices);
     };
-    let tiles = cut
-        .tiles
-        .iter()
-        .map(|count| Ok(u32::try_from(count.evaluate(&bound.sizes)?.max(0)).unwrap_or(u32::MAX)));
-    let tiles = tiles.collect::<Result<Vec<u32>, RankError>>()?;
-    let sharing = Sharing { launch, cut, sizes: &bound.sizes, tiles: &tiles, blocks: grid[0] };
+    let sizes = &bound.sizes;
+    let tiles = match &cut.parts {
+        Parts::Points(_) => vec![grid[0]],
+        Parts::Tiles(tiles) => {
+            let counts = tiles.iter().map(|one| one.count.evaluate(sizes));
+            let counts = counts.map(|count| Ok(u32::try_from(count?.max(0)).unwrap_or(u32::MAX)));
+            counts.collect::<Result<Vec<u32>, RankError>>()?
+        }
+    };
+    let near = Use::Near(Near::default());
+    let sharing = Sharing { launch, cut, near: &near, sizes, tiles: &tiles, blocks: grid[0] };
     let works = (0..devices.count()).map(|device| sharing.work(forms, devices, device));
     let works = works.collect::<Result<Vec<_>, RankError>>()?;
     // A value that several devices compute in part is none of them's.
@@ -192,6 +197,8 @@ fn replicated(
 struct Sharing<'l> {
     launch: &'l plan::Launch,
     cut: &'l Cut,
+    /// How a buffer is used that the cut does not list.
+    near: &'l Use,
     sizes: &'l Sizes,
     tiles: &'l [u32],
     blocks: u32,
@@ -200,10 +207,8 @@ struct Sharing<'l> {
 impl Sharing<'_> {
     /// How an argument is used, of a buffer.
     fn used(&self, place: usize) -> Option<&Use> {
-        let arguments = self.launch.arguments.iter().take(place + 1);
-        let before = arguments.filter(|argument| argument.buffer().is_some()).count();
-        self.launch.arguments.get(place).and_then(Argument::buffer)?;
-        self.cut.uses.get(before.checked_sub(1)?)
+        let name = self.launch.arguments.get(place).and_then(Argument::buffer)?;
+        Some(self.cut.uses.get(name).unwrap_or(self.near))
     }
 
     fn work(
@@ -278,23 +283,37 @@ impl Sharing<'_> {
                 }
                 all
             }
-            Use::Tiles(_) | Use::Points(_) if !form.of_cells => {
+            Use::Near(_) if !form.of_cells => {
                 return Err(refused(self.launch, "the rows of its buffers have gaps"));
             }
-            Use::Tiles(spans) => {
+            Use::Near(near) => {
                 let extents = [form.rows, form.columns];
-                let mut along = Vec::new();
-                for (place, extent) in extents.into_iter().enumerate() {
-                    along.push(match (spans.get(place), share.get(place)) {
-                        (Some(span), Some(own)) => {
-                            let tiles = self.tiles.get(place).copied().unwrap_or(0);
-                            of_tiles(span, (own, tiles), self.sizes, (extent, which))?
+                let mut along = extents.map(|extent| vec![0..extent]);
+                let places = extents.into_iter().zip(&mut along).enumerate();
+                for (place, (extent, cells)) in places {
+                    let reach = Reach::of(near, place, self.sizes)?;
+                    match &self.cut.parts {
+                        Parts::Tiles(tiles) => {
+                            let (Some(tiles), Some(own), Some(count)) =
+                                (tiles.get(place), share.get(place), self.tiles.get(place))
+                            else {
+                                continue;
+                            };
+                            let part = of_tiles(tiles, (own, *count), self.sizes, (reach, which))?;
+                            *cells = reach.around(part, (extent, which));
                         }
-                        _ => vec![0..extent],
-                    });
+                        Parts::Points(points) if place == 0 => {
+                            cells.clear();
+                            for range in numbers {
+                                let part = of_points(points, range, self.sizes)?;
+                                cells.extend(reach.around(part, (extent, which)));
+                            }
+                        }
+                        Parts::Points(_) => {}
+                    }
                 }
                 let mut all = Region::default();
-                let [rows, columns] = along.as_slice() else { return Ok(all) };
+                let [rows, columns] = &along;
                 for rows in rows {
                     for columns in columns {
                         let area = Area { rows: rows.clone(), columns: columns.clone() };
@@ -303,80 +322,107 @@ impl Sharing<'_> {
                 }
                 all
             }
-            Use::Points(points) => {
-                let mut all = Region::default();
-                for range in numbers {
-                    for rows in of_points(points, range, self.sizes, (form.rows, which))? {
-                        all.add(&Area { rows, columns: whole.columns.clone() }.into());
-                    }
-                }
-                all
-            }
         })
     }
 }
 
-/// The cells of some tiles along a dimension of so many cells.
+/// The cells of some tiles along a dimension, in the coordinates of the program.
 fn of_tiles(
-    span: &Span,
-    (own, tiles): (&Range<u32>, u32),
+    tiles: &Tiles,
+    (own, count): (&Range<u32>, u32),
     sizes: &Sizes,
-    (extent, which): (usize, Which),
-) -> Result<Vec<Range<usize>>, RankError> {
-    if own.is_empty() {
-        return Ok(Vec::new());
-    }
-    let (first, last) = (span.first.evaluate(sizes)?, span.last.evaluate(sizes)?);
-    let begin = |tile: u32| first + i64::from(tile) * i64::from(span.cells) + span.before;
+    (reach, which): (Reach, Which),
+) -> Result<Range<i64>, RankError> {
+    let (first, last) = (tiles.first.evaluate(sizes)?, tiles.last.evaluate(sizes)?);
+    let begin = |tile: u32| {
+        let cells = i64::from(tile) * i64::from(tiles.cells);
+        first.saturating_add(cells).saturating_add(tiles.before)
+    };
     let mut start = if own.start == 0 { first } else { begin(own.start) };
-    let mut end = if own.end == tiles { last + 1 } else { begin(own.end) };
-    if which == Which::Loaded || which == Which::Read && span.reach.wraps {
+    let mut end = if own.end == count { last.saturating_add(1) } else { begin(own.end) };
+    if which == Which::Loaded || which == Which::Read && reach.wraps {
         // The last tile goes on at the other end. Tiles at both ends are loaded whole.
         end = end.max(begin(own.end));
     }
     if which == Which::Loaded {
         start = start.min(begin(own.start));
     }
-    Ok(reached(start..end, span.reach, (extent, which)))
+    Ok(start..end)
 }
 
-/// The rows of the points of some blocks.
-fn of_points(
-    points: &Points,
-    blocks: &Range<u32>,
-    sizes: &Sizes,
-    (extent, which): (usize, Which),
-) -> Result<Vec<Range<usize>>, RankError> {
-    let (first, row) = (points.first.evaluate(sizes)?, points.row.evaluate(sizes)?);
-    if row <= 0 {
-        return Ok(Vec::new());
-    }
+/// The rows of the points of some blocks, in the coordinates of the program.
+fn of_points(points: &Points, blocks: &Range<u32>, sizes: &Sizes) -> Result<Range<i64>, RankError> {
+    let (first, row) = (points.first.evaluate(sizes)?, points.row.evaluate(sizes)?.max(1));
     let point = |block: u32| i64::from(block) * i64::from(points.points);
-    let rows = first + point(blocks.start) / row..first + (point(blocks.end) + row - 1) / row;
-    Ok(reached(rows, points.reach, (extent, which)))
+    let row_behind = |point: i64| point / row + i64::from(point % row > 0);
+    let start = first.saturating_add(point(blocks.start) / row);
+    Ok(start..first.saturating_add(row_behind(point(blocks.end))))
 }
 
-/// Cells of a dimension, with those in reach where they are read: up to two ranges.
-fn reached(cells: Range<i64>, reach: Reach, (extent, which): (usize, Which)) -> Vec<Range<usize>> {
-    let (below, above) = match which {
-        Which::Own => (0, 0),
-        Which::Read => (reach.below, reach.above),
-        Which::Loaded => (reach.below + reach.spare_below, reach.above + reach.spare_above),
-    };
-    let (start, end) = (cells.start - below, cells.end + above);
-    let size = i64::try_from(extent).unwrap_or(i64::MAX);
-    let inside = |start: i64, end: i64| {
-        let cell = |at: i64| usize::try_from(at.clamp(0, size)).unwrap_or(0);
-        cell(start)..cell(end)
-    };
-    if which == Which::Own || !reach.wraps {
-        return vec![inside(start, end)];
+/// The cells of a buffer at a part and around it, along a dimension.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    origin: i64,
+    below: i64,
+    above: i64,
+    spare_below: i64,
+    spare_above: i64,
+    wraps: bool,
+    mirrors: bool,
+}
+
+impl Reach {
+    fn of(near: &Near, place: usize, sizes: &Sizes) -> Result<Self, RankError> {
+        let at = |cells: &[i64]| cells.get(place).copied().unwrap_or(0);
+        Ok(Self {
+            origin: near.origin.get(place).map_or(Ok(0), |origin| origin.evaluate(sizes))?,
+            below: at(&near.below),
+            above: at(&near.above),
+            spare_below: at(&near.spare_below),
+            spare_above: at(&near.spare_above),
+            wraps: near.wraps,
+            mirrors: near.mirrors,
+        })
     }
-    if end - start >= size {
-        return vec![0..extent];
+
+    /// The cells of the buffer, of so many, for those of a part: up to three ranges.
+    fn around(self, part: Range<i64>, (extent, which): (usize, Which)) -> Vec<Range<usize>> {
+        let (below, above) = match which {
+            Which::Own => (0, 0),
+            Which::Read => (self.below, self.above),
+            Which::Loaded => (
+                self.below.saturating_add(self.spare_below),
+                self.above.saturating_add(self.spare_above),
+            ),
+        };
+        let start = part.start.saturating_sub(self.origin).saturating_sub(below);
+        let end = part.end.saturating_sub(self.origin).saturating_add(above);
+        let size = i64::try_from(extent).unwrap_or(i64::MAX);
+        let inside = |start: i64, end: i64| {
+            let cell = |at: i64| usize::try_from(at.clamp(0, size)).unwrap_or(0);
+            cell(start)..cell(end)
+        };
+        if which == Which::Own {
+            return vec![inside(start, end)];
+        }
+        // A part may lie beyond a buffer of another grid.
+        let mut found = vec![match self.mirrors {
+            true => {
+                let image = size.saturating_mul(2).saturating_sub(end).saturating_sub(1);
+                inside(start.min(image), end.max(1_i64.saturating_sub(start)))
+            }
+            false => inside(start.min(size.saturating_sub(1)), end.max(1)),
+        }];
+        let length = end.saturating_sub(start);
+        if self.wraps && length >= size {
+            return vec![0..extent];
+        }
+        if self.wraps {
+            let first = start.rem_euclid(size.max(1));
+            found.extend([inside(first, first + length), inside(0, first + length - size)]);
+        }
+        found
     }
-    let (first, length) = (start.rem_euclid(size.max(1)), end - start);
-    vec![inside(first, first + length), inside(0, first + length - size)]
 }
 
 impl From<crate::expr::ExprError> for RankError {

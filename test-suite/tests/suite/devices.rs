@@ -99,24 +99,62 @@ fn files_are_those_of_one_device() {
     }
 }
 
+/// Runs a program of the suite, which must be refused with a message.
+fn refused(program: &str, arguments: &str, message: &str) {
+    let scratch = Scratch::new();
+    scratch.copy(&format!("programs/{program}.stencil"));
+    let words = format!(
+        "run {program}.stencil --size N=40 --size M=50 --steps 2 --out A=a.npy {arguments}"
+    );
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let outcome = scratch.run("stencilc", &words);
+    assert_eq!(outcome.code, Some(1), "{words:?}\n{}", outcome.stderr);
+    let errors = outcome.stderr.lines().filter(|line| line.starts_with("error")).count();
+    assert_eq!(errors, 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(message), "{words:?}\n{}", outcome.stderr);
+    assert!(outcome.new_files.is_empty());
+}
+
 #[test]
 fn what_has_one_device_is_refused() {
+    let data = "--in A=random:1 --in K=random:2";
     for (arguments, message) in [
-        ("--target reference --devices 2", "several devices are those of the simulator or"),
-        ("--target sim --report --devices 2", "count one device"),
-        ("--devices 0", "expected a number such as 4 or two such as 2x2"),
-        ("--devices 2x", "expected a number such as 4 or two such as 2x2"),
-        ("--target sim --layout aos --devices 2", "can't be shared out between devices"),
+        ("--target reference", "several devices are those of the simulator or the processor"),
+        ("--target cuda", "add --target sim or --target cpu, or leave --devices out"),
+        ("--target sim --report", "count one device; leave them or --devices out"),
     ] {
-        let scratch = Scratch::new();
-        scratch.copy("programs/d2q9.stencil");
-        let words = format!(
-            "run d2q9.stencil --size N=40 --size M=50 --steps 2 --in F=random:1 {arguments}"
-        );
-        let words: Vec<&str> = words.split_whitespace().collect();
-        let outcome = scratch.run("stencilc", &words);
-        assert_eq!(outcome.code, Some(1), "{words:?}\n{}", outcome.stderr);
-        assert!(outcome.stderr.contains(message), "{words:?}\n{}", outcome.stderr);
-        assert!(outcome.new_files.is_empty());
+        refused("heat2d", &format!("{data} {arguments} --devices 2"), message);
     }
+    // The kernel's name has the sweeps of its launch.
+    for (target, kernel) in [("cpu", "sor2d_0"), ("sim", "sor2d_8")] {
+        let message = format!(
+            "kernel `{kernel}` can't be shared out between devices: it computes a sweep, whose \
+             blocks wait for each other; run the program on one device"
+        );
+        refused("sor2d", &format!("--in A=random:1 --target {target} --devices 2"), &message);
+    }
+}
+
+#[test]
+fn counts_that_are_none_are_refused() {
+    for count in ["0", "x", "2x", "x2", "2x0", "2x2x2", "-1", "1.5", "4097", "99999999999999999999"]
+    {
+        let message = "expected a number such as 4 or two such as 2x2, 4096 devices at most";
+        refused("heat2d", &format!("--target cpu --devices={count}"), message);
+    }
+    let many = "--in A=random:1 --in K=random:2 --target cpu --devices 65";
+    refused("heat2d", many, "--devices 65: a process has 64 devices at most; take fewer, or start");
+}
+
+#[test]
+fn arrays_of_structs_are_refused() {
+    let scratch = Scratch::new();
+    scratch.copy("programs/d2q9.stencil");
+    let words = "run d2q9.stencil --size N=40 --size M=50 --steps 2 --in F=random:1 --target sim \
+                 --layout aos --devices 2";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let outcome = scratch.run("stencilc", &words);
+    assert_eq!((outcome.code, outcome.new_files.len()), (Some(1), 0), "{}", outcome.stderr);
+    let message = "can't be shared out between devices";
+    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
 }

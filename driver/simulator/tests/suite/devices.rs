@@ -92,19 +92,15 @@ fn shorten(nodes: &mut [Node]) {
     for node in nodes {
         match node {
             Node::Launch(launch) => {
-                let uses = launch.cut.iter_mut().flat_map(|cut| &mut cut.uses);
+                let uses = launch.cut.iter_mut().flat_map(|cut| cut.uses.values_mut());
                 for used in uses {
-                    match used {
-                        Use::Tiles(spans) => {
-                            if let Some(span) = spans.first_mut().filter(|one| one.reach.above > 0)
-                            {
-                                span.reach.above -= 1;
-                                span.reach.spare_above += 1;
-                            }
-                        }
-                        Use::Points(points) if points.reach.above > 0 => points.reach.above -= 1,
-                        _ => {}
-                    }
+                    let Use::Near(near) = used else { continue };
+                    let Some(above) = near.above.first_mut().filter(|cells| **cells > 0) else {
+                        continue;
+                    };
+                    *above -= 1;
+                    near.spare_above.resize(near.above.len(), 0);
+                    near.spare_above[0] += 1;
                 }
             }
             Node::Repeat(repeat) => shorten(&mut repeat.body),

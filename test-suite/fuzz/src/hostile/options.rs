@@ -102,8 +102,11 @@ const COMPILE: [(&str, Value); 8] = [
     ("--candidates", Number),
     ("--help", Nothing),
 ];
-const RUN: [(&str, Value); 22] = [
+const DEVICES: &[&str] =
+    &["1", "2", "3", "2x2", "1x3", "0", "2x", "x", "4097", "2X2", "2x2x2", "99999999999999999999"];
+const RUN: [(&str, Value); 23] = [
     ("--threads", Number),
+    ("--devices", Word(DEVICES)),
     ("--first-step", Number),
     ("--checkpoint", Output),
     ("--checkpoint-every", Number),
