@@ -75,7 +75,7 @@ const WHEELS: [Wheels; 3] = [
 /// # Errors
 /// When something is missing and can't be installed: what, why, and what to do by hand.
 pub fn run(project: &Project) -> Result<()> {
-    debian_packages(project)?;
+    debian_packages(project, &PACKAGES)?;
     for wheels in &WHEELS {
         install_wheels(project, wheels)?;
     }
@@ -87,11 +87,15 @@ pub fn run(project: &Project) -> Result<()> {
     Ok(())
 }
 
-fn debian_packages(project: &Project) -> Result<()> {
+/// Installs those of some of Debian's packages that are not there.
+///
+/// # Errors
+/// When there are no rights to do so, or apt-get fails.
+pub fn debian_packages(project: &Project, packages: &[&'static str]) -> Result<()> {
     // dpkg-query exits with 1 when it does not know a package; its output is right all the same.
     let Ok(query) = Command::new("dpkg-query")
         .args(["-W", "-f=${Package} ${db:Status-Status}\n"])
-        .args(PACKAGES)
+        .args(packages)
         .output()
     else {
         ensure!(
@@ -101,7 +105,7 @@ fn debian_packages(project: &Project) -> Result<()> {
         );
         return Ok(());
     };
-    let missing = missing(&String::from_utf8_lossy(&query.stdout), &PACKAGES);
+    let missing = missing(&String::from_utf8_lossy(&query.stdout), packages);
     if missing.is_empty() {
         return Ok(());
     }

@@ -21,7 +21,7 @@ const fn stage(name: &'static str, what: &'static str, run: Run) -> Stage {
 }
 
 /// In the order in which they run: stages that fail quickly come first.
-const STAGES: [Stage; 11] = [
+const STAGES: [Stage; 12] = [
     stage("setup", "install what is missing", set_up),
     stage("fmt", "layout of the code", format),
     stage("rules", "what must not come into the tree", rules::check),
@@ -32,6 +32,7 @@ const STAGES: [Stage; 11] = [
     stage("c", "programs in C on the libraries", c_host::check),
     stage("python", "the Python package", python::check),
     stage("numeric", "results against NumPy", numeric),
+    stage("mpi", "runs of several processes", mpi),
     stage("docs", "documentation, its examples and its links", docs),
 ];
 
@@ -206,6 +207,16 @@ fn lit(project: &Project) -> Result<String> {
 fn numeric(project: &Project) -> Result<String> {
     let output = stream(project.command(project.python()).arg("test-suite/numeric/run.py"))?;
     Ok(output.lines().last().unwrap_or_default().trim().to_owned())
+}
+
+/// Installs Open MPI, which nothing else needs, and runs the tests of `stencilc-mpi`. With the whole
+/// workspace, so that nothing is built again with other features.
+fn mpi(project: &Project) -> Result<String> {
+    setup::debian_packages(project, &["libopenmpi-dev", "openmpi-bin"])?;
+    let mut tests = project.cargo(&["test", "--release", "--workspace"]);
+    tests.args(["--features", "stencil-mpi/mpi", "--test", "mpirun"]);
+    let output = stream(tests.env("LIBCLANG_PATH", Path::new(LLVM).join("lib")))?;
+    Ok(closing_lines(&output))
 }
 
 fn docs(project: &Project) -> Result<String> {

@@ -4,6 +4,7 @@ use mpi::Rank;
 use mpi::request::{CancelGuard, scope};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, MatchedReceiveVec, Source};
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 use stencil_runtime::execute::{Target, TargetError};
 use stencil_runtime::ranks::{Link, LinkError, Parcel, by_messages};
@@ -18,13 +19,15 @@ pub struct MpiLink<'w> {
     world: &'w SimpleCommunicator,
     /// Messages that are to be sent with the next ones that it waits for.
     outbox: Vec<(usize, Vec<u8>)>,
+    /// Messages that came while others were waited for, by their senders.
+    inbox: HashMap<usize, VecDeque<Vec<u8>>>,
     patience: Duration,
 }
 
 impl<'w> MpiLink<'w> {
     /// A connection that waits for a message for a limited time.
     pub fn new(world: &'w SimpleCommunicator, patience: Duration) -> Self {
-        Self { world, outbox: Vec::new(), patience }
+        Self { world, outbox: Vec::new(), inbox: HashMap::new(), patience }
     }
 
     /// Sends what is still to be sent.
@@ -32,45 +35,51 @@ impl<'w> MpiLink<'w> {
     /// # Errors
     /// When the receivers take too long.
     pub fn flush(&mut self) -> Result<(), LinkError> {
-        self.with_sends(|_| Ok(()))
-    }
-
-    /// Does something while all messages of the outbox are sent.
-    fn with_sends<T>(
-        &mut self,
-        work: impl FnOnce(&Self) -> Result<T, LinkError>,
-    ) -> Result<T, LinkError> {
         let outbox = std::mem::take(&mut self.outbox);
         scope(|scope| {
-            let mut sends = Vec::new();
-            for (to, message) in &outbox {
-                let receiver = self.world.process_at_rank(rank(*to));
-                sends.push((*to, receiver.immediate_send(scope, message.as_slice())));
-            }
-            let done = work(self);
-            for (to, send) in sends {
-                let mut send = Some(send);
-                let sent = self.until(to, || {
-                    let under_way = send.take()?;
-                    send = under_way.test().err();
-                    send.is_none().then_some(())
-                });
-                // A message that is under way can't be dropped.
-                drop(send.map(CancelGuard::from));
-                sent?;
-            }
-            done
+            let mut sends: Vec<_> = outbox
+                .iter()
+                .map(|(to, message)| {
+                    let receiver = self.world.process_at_rank(rank(*to));
+                    (*to, receiver.immediate_send(scope, message.as_slice()))
+                })
+                .collect();
+            // MPI may end the send of a long message only when it is received. Two processes that
+            // send to each other would wait for ever, unless each takes what comes meanwhile.
+            let sent = self.until(|own| {
+                own.take_in();
+                let under_way = std::mem::take(&mut sends).into_iter();
+                sends = under_way.filter_map(|(to, send)| Some((to, send.test().err()?))).collect();
+                sends.first().map_or(Ok(()), |(to, _)| Err(*to))
+            });
+            // A message that is under way can't be dropped.
+            sends.into_iter().for_each(|(_, send)| drop(CancelGuard::from(send)));
+            sent
         })
     }
 
-    /// Looks again and again until something is there, for a limited time.
-    fn until<T>(&self, device: usize, mut look: impl FnMut() -> Option<T>) -> Result<T, LinkError> {
+    /// Puts all messages that have come into the inbox.
+    fn take_in(&mut self) {
+        while let Some(found) = self.world.any_process().immediate_matched_probe() {
+            let (message, status) = found.matched_receive_vec();
+            let sender = usize::try_from(status.source_rank()).unwrap_or(0);
+            self.inbox.entry(sender).or_default().push_back(message);
+        }
+    }
+
+    /// Looks again and again until something is there, for a limited time. A look that finds
+    /// nothing names the device that it waits for.
+    fn until<T>(
+        &mut self,
+        mut look: impl FnMut(&mut Self) -> Result<T, usize>,
+    ) -> Result<T, LinkError> {
         let begin = Instant::now();
         let mut looks = 0;
         loop {
-            if let Some(found) = look() {
-                return Ok(found);
-            }
+            let device = match look(self) {
+                Ok(found) => return Ok(found),
+                Err(device) => device,
+            };
             if looks < LOOKS {
                 looks += 1;
                 std::hint::spin_loop();
@@ -102,10 +111,10 @@ impl Link for MpiLink<'_> {
     }
 
     fn receive(&mut self, from: usize) -> Result<Vec<u8>, LinkError> {
-        self.with_sends(|own| {
-            let sender = own.world.process_at_rank(rank(from));
-            let found = own.until(from, || sender.immediate_matched_probe())?;
-            Ok(found.matched_receive_vec().0)
+        self.flush()?;
+        self.until(|own| {
+            own.take_in();
+            own.inbox.get_mut(&from).and_then(VecDeque::pop_front).ok_or(from)
         })
     }
 
