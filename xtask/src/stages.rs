@@ -209,8 +209,8 @@ fn numeric(project: &Project) -> Result<String> {
     Ok(output.lines().last().unwrap_or_default().trim().to_owned())
 }
 
-/// Installs Open MPI, which nothing else needs, and runs the tests of `stencilc-mpi`. With the whole
-/// workspace, so that nothing is built again with other features.
+/// Installs Open MPI, which nothing else needs, and runs the tests of `stencilc-mpi`. It names the
+/// whole workspace, so that nothing is built again with other features.
 fn mpi(project: &Project) -> Result<String> {
     setup::debian_packages(project, &["libopenmpi-dev", "openmpi-bin"])?;
     let mut tests = project.cargo(&["test", "--release", "--workspace"]);
