@@ -111,7 +111,7 @@ fn node(program: &Program, launch: &Launch, names: &[&str]) -> Result<plan::Laun
                 Ok::<_, Error>(plan::Bands { rows, reach: count(bands.row_distance)? })
             })
             .transpose()?,
-        cut,
+        cut: cut.map(Box::new),
         cooperative: launch.flags.is_some(),
         cluster: None,
         // Flags go up by one in each launch that is told where they stand.

@@ -49,7 +49,7 @@ pub struct Launch {
     pub bands: Option<Bands>,
     /// How its blocks may be shared out between devices, if they may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<Cut>,
+    pub cut: Option<Box<Cut>>,
     /// Whether all blocks must be on the device at once, as those that wait for each other must.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cooperative: bool,

@@ -41,7 +41,7 @@ fn launch(parts: Parts, uses: [Option<Use>; 2]) -> plan::Launch {
     plan::Launch {
         arguments: vec![Argument::Read("A".to_owned()), Argument::Write("A'".to_owned())],
         bands: None,
-        cut: Some(Cut { parts, order: Order::RowMajor, uses }),
+        cut: Some(Box::new(Cut { parts, order: Order::RowMajor, uses })),
         rotate: Vec::new(),
         ..plan.launches().next().unwrap().clone()
     }
