@@ -196,9 +196,9 @@ impl Executable {
             return Err(Failure::user(format!("{}: {why}", self.source.name)));
         }
         let several = control.devices.is_some_and(|devices| devices.count() > 1);
-        if several && !matches!(self.code, Code::Simulated { .. } | Code::Object(_)) {
-            let why = "several devices are those of the simulator or the processor; add --target \
-                       sim or --target cpu, or leave --devices out";
+        if several && matches!(self.code, Code::Program(_) | Code::Nest) {
+            let why = "several devices are those of CUDA, of the simulator or of the processor; \
+                       add --target cuda, --target sim or --target cpu, or leave --devices out";
             return Err(Failure::user(format!("{}: {why}", self.source.name)));
         }
         pauses::check(self.every, &request, &control)?;

@@ -7,6 +7,7 @@ use super::stream::Stream;
 use crate::launch::Copy;
 use cudarc::driver::sys::{self, CUresult};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Memory of a device that somebody else owns.
@@ -40,6 +41,13 @@ impl fmt::Display for Lent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes from {:#x} on", self.bytes, self.address)
     }
+}
+
+/// Where a buffer of another device of this process lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    address: sys::CUdeviceptr,
+    bytes: usize,
 }
 
 /// A block of device memory, used in the order of a stream and freed when dropped, unless it is
@@ -140,13 +148,34 @@ impl Buffer {
         self.stream.ok("cuMemcpyDtoDAsync", result).map(|()| true)
     }
 
-    /// Fills its first bytes from the host, and waits for that. The context must be current.
-    pub fn upload(&self, bytes: &[u8]) -> Result<(), CudaError> {
-        let count = bytes.len().min(self.bytes);
+    /// The buffer as other devices of this process see it.
+    pub fn view(&self) -> View {
+        View { address: self.address, bytes: self.bytes }
+    }
+
+    /// Starts a copy of some bytes of a buffer of another device to the same place here; false
+    /// where they reach beyond one of the two. The context must be current, and the other buffer
+    /// stays until the copy ended.
+    pub fn fetch(&self, other: View, bytes: &Range<usize>) -> Result<bool, CudaError> {
+        if bytes.start > bytes.end || bytes.end > self.bytes.min(other.bytes) {
+            return Ok(false);
+        }
+        let (to, from) = (self.address + bytes.start as u64, other.address + bytes.start as u64);
+        // SAFETY: both have so many bytes from there on. The devices of a process share its
+        // addresses, so that the driver knows where each lies.
+        let result = unsafe { sys::cuMemcpyAsync(to, from, bytes.len(), self.stream.raw()) };
+        self.stream.ok("cuMemcpyAsync", result).map(|()| true)
+    }
+
+    /// Fills bytes from the `first` on from the host, and waits for that; none beyond its end. The
+    /// context must be current.
+    pub fn upload(&self, first: usize, bytes: &[u8]) -> Result<(), CudaError> {
+        let first = first.min(self.bytes);
+        let count = bytes.len().min(self.bytes - first);
         // SAFETY: both sides have so many bytes, and the host's are borrowed until the copy ended.
         self.stream.ok("cuMemcpyHtoDAsync", unsafe {
-            let from = bytes.as_ptr().cast();
-            sys::cuMemcpyHtoDAsync_v2(self.address, from, count, self.stream.raw())
+            let (to, from) = (self.address + first as u64, bytes.as_ptr().cast());
+            sys::cuMemcpyHtoDAsync_v2(to, from, count, self.stream.raw())
         })?;
         self.stream.synchronize()
     }

@@ -35,6 +35,14 @@ impl Event {
         self.stream.ok("cuEventRecord", result)
     }
 
+    /// The work of a stream of any device from now on comes behind the point. The stream's context
+    /// must be current.
+    pub fn hold(&self, stream: &Stream) -> Result<(), CudaError> {
+        // SAFETY: both live; the driver keeps what it needs of the event.
+        let result = unsafe { sys::cuStreamWaitEvent(stream.raw(), self.handle.0, 0) };
+        stream.ok("cuStreamWaitEvent", result)
+    }
+
     /// Waits until the point is reached; not at all if it was never put anywhere. The context must
     /// be current.
     pub fn wait(&self) -> Result<(), CudaError> {

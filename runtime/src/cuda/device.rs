@@ -90,6 +90,25 @@ impl Device {
         self.ok("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context.0) })
     }
 
+    /// Lets the device reach another one's memory, where they are connected. Copies from devices
+    /// that are not go over the host.
+    pub fn connect(&self, other: &Device) -> Result<(), CudaError> {
+        let mut reaches = 0;
+        // SAFETY: both are devices; the driver writes one number.
+        self.ok("cuDeviceCanAccessPeer", unsafe {
+            sys::cuDeviceCanAccessPeer(&mut reaches, self.handle, other.handle)
+        })?;
+        if reaches == 0 || self.handle == other.handle {
+            return Ok(());
+        }
+        self.enter()?;
+        // SAFETY: both contexts are retained until `drop`.
+        match unsafe { sys::cuCtxEnablePeerAccess(other.context.0, 0) } {
+            CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(()),
+            result => self.ok("cuCtxEnablePeerAccess", result),
+        }
+    }
+
     /// Bytes of device memory that are free, and all.
     pub fn memory(&self) -> Result<(u64, u64), CudaError> {
         self.enter()?;

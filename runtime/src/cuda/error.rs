@@ -107,6 +107,15 @@ pub enum CudaError {
         /// Bytes there are.
         most: u64,
     },
+    /// A launch of some blocks of a kernel that does not take the number of the first one.
+    #[error(
+        "kernel `{kernel}` can't be shared out between GPUs in this way; share the grid along its \
+         slowest dimension alone, as with --devices 2, or take --strategy stream"
+    )]
+    Part {
+        /// The kernel.
+        kernel: String,
+    },
     /// Blocks that wait for each other do not run at once.
     #[error(
         "the {blocks} blocks of kernel `{kernel}` wait for each other, {device} runs at most \

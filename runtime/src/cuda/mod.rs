@@ -20,6 +20,7 @@
 //! | `graph.rs` | launches sent together | their stream |
 //! | `look.rs` | copies of a condition, memory of the host for them | their stream |
 //! | `program.rs` | a plan's kernels and buffers as a target | all of these |
+//! | `peer.rs` | buffers as other devices see them | a point of their stream |
 //! | `recording.rs` | a run, to be sent again and again | memory of a program |
 //!
 //! Safety, once for all of them: handles come from the driver and are private; the context is made
@@ -40,6 +41,7 @@ mod kernel;
 mod look;
 mod module;
 mod null;
+mod peer;
 mod program;
 mod recording;
 mod stream;
@@ -79,6 +81,15 @@ impl Cuda {
     /// Facts of the device.
     pub fn facts(&self) -> &DeviceFacts {
         self.device.facts()
+    }
+
+    /// Lets this device fetch from the memory of others without a way over the host, where they are
+    /// connected.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn connect(&self, others: &[Cuda]) -> Result<(), CudaError> {
+        others.iter().try_for_each(|other| self.device.connect(&other.device))
     }
 
     /// Bytes of device memory that are free, and all.

@@ -8,10 +8,12 @@ use super::error::CudaError;
 use super::graph::{GraphSettings, Graphs};
 use super::kernel::{Kernel, KernelFacts};
 use super::null::Null;
+use super::peer::Peer;
 use super::stream::Stream;
 use crate::bind::{Bound, BufferId};
-use crate::execute::{Target, TargetError};
+use crate::execute::{Shown, Target, TargetError};
 use crate::launch::{Copy, Launch, Value};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -154,7 +156,7 @@ impl Program {
     /// # Errors
     /// As [`Program::read_lent`].
     pub fn write_lent(&self, lent: Lent, bytes: &[u8]) -> Result<(), CudaError> {
-        self.lent_buffer(lent)?.upload(bytes)
+        self.lent_buffer(lent)?.upload(0, bytes)
     }
 
     pub(super) fn lent_buffer(&self, lent: Lent) -> Result<Buffer, CudaError> {
@@ -177,6 +179,16 @@ impl Program {
         }
         let found = buffer.bytes();
         Err(self.mismatch(format!("buffer {} has {found} bytes, its data {bytes}", id.0)))
+    }
+
+    /// A buffer that has so many bytes from the `first` on.
+    fn part(&self, id: BufferId, first: usize, bytes: usize) -> Result<&Buffer, CudaError> {
+        let buffer = self.buffer(id)?;
+        if first.checked_add(bytes).is_some_and(|end| end <= buffer.bytes()) {
+            return Ok(buffer);
+        }
+        let (id, found) = (id.0, buffer.bytes());
+        Err(self.mismatch(format!("buffer {id} has {found} bytes, not {bytes} from {first} on")))
     }
 
     fn mismatch(&self, message: String) -> CudaError {
@@ -313,7 +325,48 @@ impl Target for Program {
 
     fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
         self.stream.enter()?;
-        Ok(self.sized_buffer(buffer, bytes.len())?.upload(bytes)?)
+        Ok(self.sized_buffer(buffer, bytes.len())?.upload(0, bytes)?)
+    }
+
+    fn put(&mut self, buffer: BufferId, first: usize, bytes: &[u8]) -> Result<(), TargetError> {
+        self.flush()?;
+        Ok(self.part(buffer, first, bytes.len())?.upload(first, bytes)?)
+    }
+
+    fn shows(&self) -> bool {
+        true
+    }
+
+    fn show(&mut self, buffers: &[BufferId]) -> Result<Shown, TargetError> {
+        self.flush()?;
+        let views = buffers.iter().map(|id| Ok((*id, self.buffer(*id)?.view())));
+        Ok(Arc::new(Peer::new(&self.stream, views.collect::<Result<_, CudaError>>()?)?))
+    }
+
+    fn fetch(
+        &mut self,
+        shown: &Shown,
+        buffer: BufferId,
+        runs: &[Range<usize>],
+    ) -> Result<(), TargetError> {
+        let own = self.buffer(buffer)?;
+        let view = shown.downcast_ref::<Peer>().and_then(|peer| peer.view(buffer));
+        let view =
+            view.ok_or_else(|| self.mismatch(format!("nobody shows buffer {}", buffer.0)))?;
+        for run in runs {
+            if !own.fetch(view, run)? {
+                let text = format!("a copy between devices reaches beyond buffer {}", buffer.0);
+                return Err(self.mismatch(text).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, shown: &Shown) -> Result<(), TargetError> {
+        self.flush()?;
+        let peer = shown.downcast_ref::<Peer>();
+        let peer = peer.ok_or_else(|| self.mismatch("another target shows its work".to_owned()))?;
+        Ok(peer.hold(&self.stream)?)
     }
 
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
@@ -334,8 +387,7 @@ impl Target for Program {
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
         if launch.part.is_some() {
-            let text = format!("`{}` has no bands, and is launched in part", launch.kernel.name);
-            return Err(self.mismatch(text).into());
+            return Err(CudaError::Part { kernel: launch.kernel.name.clone() }.into());
         }
         let sent = match self.graphs.take() {
             Some(mut graphs) => {
@@ -429,13 +481,7 @@ impl Target for Program {
         first: usize,
         bytes: &mut [u8],
     ) -> Result<(), TargetError> {
-        self.stream.enter()?;
-        let found = self.buffer(buffer)?;
-        if first.checked_add(bytes.len()).is_none_or(|end| end > found.bytes()) {
-            let (id, found, wanted) = (buffer.0, found.bytes(), bytes.len());
-            let message = format!("buffer {id} has {found} bytes, not {wanted} from {first} on");
-            return Err(self.mismatch(message).into());
-        }
-        Ok(found.download(first, bytes)?)
+        self.flush()?;
+        Ok(self.part(buffer, first, bytes.len())?.download(first, bytes)?)
     }
 }

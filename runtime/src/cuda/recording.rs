@@ -88,7 +88,7 @@ impl Target for Recorder<'_> {
             true => Start::Zeros(buffer),
             false => {
                 let image = Buffer::new(&self.program.stream, bytes.len())?;
-                image.upload(bytes)?;
+                image.upload(0, bytes)?;
                 Start::Image(image, buffer)
             }
         });

@@ -3,8 +3,14 @@
 use super::TargetError;
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Copy, Launch};
+use std::any::Any;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// What a target shows to others of its kind in the same process: buffers, and a point in the order
+/// of its work.
+pub type Shown = Arc<dyn Any + Send + Sync>;
 
 /// Runs kernels: a GPU, or a simulator of one.
 pub trait Target {
@@ -62,6 +68,43 @@ pub trait Target {
     fn forget(&mut self, buffer: BufferId, runs: &[Range<usize>]) -> Result<(), TargetError> {
         let _ = (buffer, runs);
         Ok(())
+    }
+
+    /// Whether other targets of the same process may fetch from its buffers without the host.
+    fn shows(&self) -> bool {
+        false
+    }
+
+    /// Shows buffers to other targets of this process, with what the work so far gives them.
+    ///
+    /// # Errors
+    /// A buffer that is not there, and a target that shows nothing.
+    fn show(&mut self, buffers: &[BufferId]) -> Result<Shown, TargetError> {
+        Err(format!("the target shows none of {} buffers", buffers.len()).into())
+    }
+
+    /// Fetches bytes of a buffer that another target shows to the same place, in order with
+    /// launches. [`Target::follow`] comes before.
+    ///
+    /// # Errors
+    /// When the copy fails.
+    fn fetch(
+        &mut self,
+        shown: &Shown,
+        buffer: BufferId,
+        runs: &[Range<usize>],
+    ) -> Result<(), TargetError> {
+        let _ = (shown, runs);
+        Err(format!("the target can't fetch buffer {}", buffer.0).into())
+    }
+
+    /// The work from now on comes behind the work that another target had when it showed something.
+    ///
+    /// # Errors
+    /// When it is no such target.
+    fn follow(&mut self, shown: &Shown) -> Result<(), TargetError> {
+        let _ = shown;
+        Err("the target follows no other".into())
     }
 
     /// Copies a whole buffer into another of the same size.

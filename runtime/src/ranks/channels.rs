@@ -1,6 +1,7 @@
 //! Links between threads of one process.
 
-use super::link::{Link, LinkError};
+use super::link::{Link, LinkError, Parcel, by_messages, others};
+use crate::execute::{Shown, Target, TargetError};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,11 +12,16 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The first device that failed, and why.
 type Failed = Arc<Mutex<Option<(usize, String)>>>;
 
+/// What a target shows in an exchange, by its number.
+type Numbered = (u64, Shown);
+
 /// A thread's links to the other threads.
 pub struct Channels {
     device: usize,
     to: Vec<Sender<Vec<u8>>>,
     from: Vec<Receiver<Vec<u8>>>,
+    shown_to: Vec<Sender<Numbered>>,
+    shown_from: Vec<Receiver<Numbered>>,
     failed: Failed,
     /// How long it waits for a message.
     patience: Duration,
@@ -29,18 +35,22 @@ pub fn channels(devices: usize, patience: Duration) -> Vec<Channels> {
             device,
             to: Vec::new(),
             from: Vec::new(),
+            shown_to: Vec::new(),
+            shown_from: Vec::new(),
             failed: Arc::clone(&failed),
             patience,
         })
         .collect();
     for sender in 0..devices {
         for receiver in 0..devices {
-            let (to, from) = channel();
+            let ((to, from), (shown_to, shown_from)) = (channel(), channel());
             if let Some(one) = all.get_mut(sender) {
                 one.to.push(to);
+                one.shown_to.push(shown_to);
             }
             if let Some(one) = all.get_mut(receiver) {
                 one.from.push(from);
+                one.shown_from.push(shown_from);
             }
         }
     }
@@ -53,6 +63,83 @@ impl Channels {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let (device, reason) = failed.clone()?;
         (device != self.device).then_some(LinkError::Ended { device, reason })
+    }
+
+    /// The next thing in a channel from a device.
+    fn next<T>(&self, from: usize, channel: Option<&Receiver<T>>) -> Result<T, LinkError> {
+        let begin = Instant::now();
+        let Some(channel) = channel else { return Err(self.gone(from)) };
+        loop {
+            match channel.recv_timeout(LOOK) {
+                Ok(found) => return Ok(found),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone(from)),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(failure) = self.failure() {
+                return Err(failure);
+            }
+            if begin.elapsed() >= self.patience {
+                let seconds = self.patience.as_secs();
+                return Err(LinkError::Silent { device: from, seconds });
+            }
+        }
+    }
+
+    fn show(&self, to: usize, shown: Numbered) -> Result<(), LinkError> {
+        let sent = self.shown_to.get(to).is_some_and(|channel| channel.send(shown).is_ok());
+        if sent { Ok(()) } else { Err(self.gone(to)) }
+    }
+
+    /// What a device shows in an exchange.
+    fn shown(&self, from: usize, wanted: u64) -> Result<Shown, LinkError> {
+        match self.next(from, self.shown_from.get(from))? {
+            (found, shown) if found == wanted => Ok(shown),
+            (found, _) => {
+                Err(LinkError::Order { device: from, found, bytes: 0, wanted, expected: 0 })
+            }
+        }
+    }
+
+    /// An exchange without the host: each device shows what it has, and fetches what it needs. Then
+    /// it lets others overwrite what they showed. Devices wait for each other in the order of their
+    /// work; their threads only wait until that order is set.
+    fn by_fetches(
+        &mut self,
+        number: u64,
+        parcels: &[Parcel],
+        target: &mut dyn Target,
+    ) -> Result<(), TargetError> {
+        let device = self.device;
+        let to = others(parcels, |parcel| (parcel.from == device).then_some(parcel.to));
+        let from = others(parcels, |parcel| (parcel.to == device).then_some(parcel.from));
+        if !to.is_empty() {
+            let own = parcels.iter().filter(|parcel| parcel.from == device);
+            let mut buffers: Vec<_> = own.map(|parcel| parcel.buffer).collect();
+            buffers.sort_unstable();
+            buffers.dedup();
+            let shown = target.show(&buffers)?;
+            for other in &to {
+                self.show(*other, (number, Arc::clone(&shown)))?;
+            }
+        }
+        if !from.is_empty() {
+            for other in &from {
+                let shown = self.shown(*other, number)?;
+                target.follow(&shown)?;
+                let own = |parcel: &&Parcel| (parcel.from, parcel.to) == (*other, device);
+                for parcel in parcels.iter().filter(own) {
+                    target.fetch(&shown, parcel.buffer, &parcel.runs)?;
+                }
+            }
+            let fetched = target.show(&[])?;
+            for other in &from {
+                self.show(*other, (number, Arc::clone(&fetched)))?;
+            }
+        }
+        for other in to {
+            target.follow(&self.shown(other, number)?)?;
+        }
+        Ok(())
     }
 
     fn gone(&self, device: usize) -> LinkError {
@@ -72,21 +159,18 @@ impl Link for Channels {
     }
 
     fn receive(&mut self, from: usize) -> Result<Vec<u8>, LinkError> {
-        let begin = Instant::now();
-        let Some(channel) = self.from.get(from) else { return Err(self.gone(from)) };
-        loop {
-            match channel.recv_timeout(LOOK) {
-                Ok(message) => return Ok(message),
-                Err(RecvTimeoutError::Disconnected) => return Err(self.gone(from)),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if let Some(failure) = self.failure() {
-                return Err(failure);
-            }
-            if begin.elapsed() >= self.patience {
-                let seconds = self.patience.as_secs();
-                return Err(LinkError::Silent { device: from, seconds });
-            }
+        self.next(from, self.from.get(from))
+    }
+
+    fn exchange(
+        &mut self,
+        number: u64,
+        parcels: &[Parcel],
+        target: &mut dyn Target,
+    ) -> Result<(), TargetError> {
+        match target.shows() {
+            true => self.by_fetches(number, parcels, target),
+            false => by_messages(self, number, parcels, target),
         }
     }
 

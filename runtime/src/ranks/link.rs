@@ -167,7 +167,7 @@ pub(super) fn checked(
 }
 
 /// The devices at the other ends of some parcels, each once, in ascending order.
-fn others(parcels: &[Parcel], other: impl Fn(&Parcel) -> Option<usize>) -> Vec<usize> {
+pub(super) fn others(parcels: &[Parcel], other: impl Fn(&Parcel) -> Option<usize>) -> Vec<usize> {
     let mut found: Vec<usize> = parcels.iter().filter_map(other).collect();
     found.sort_unstable();
     found.dedup();

@@ -289,7 +289,8 @@ fn part_of<'p>(launch: &Launch<'p>, blocks: &Blocks) -> Launch<'p> {
         Blocks::All => launch.clone(),
         Blocks::Band { rows, own } => {
             let rows = Some(Rows { count: *rows, reach: 0 });
-            Launch { rows, ..launch.clone() }.band(own)
+            // The band has other rows than the whole, so it is not cut again.
+            Launch { rows: None, ..Launch { rows, ..launch.clone() }.band(own) }
         }
         Blocks::Numbers(numbers) => {
             Launch { part: Some(numbers.as_slice().into()), ..launch.clone() }

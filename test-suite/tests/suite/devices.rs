@@ -119,8 +119,7 @@ fn refused(program: &str, arguments: &str, message: &str) {
 fn what_has_one_device_is_refused() {
     let data = "--in A=random:1 --in K=random:2";
     for (arguments, message) in [
-        ("--target reference", "several devices are those of the simulator or the processor"),
-        ("--target cuda", "add --target sim or --target cpu, or leave --devices out"),
+        ("--target reference", "several devices are those of CUDA, of the simulator or of the"),
         ("--target sim --report", "count one device; leave them or --devices out"),
     ] {
         refused("heat2d", &format!("{data} {arguments} --devices 2"), message);

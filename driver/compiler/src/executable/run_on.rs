@@ -91,13 +91,24 @@ impl Executable {
         run: &pauses::Run<'_>,
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
-        let cuda = Cuda::open(device).map_err(Failure::user)?;
-        let mut loaded = cuda.load(&self.plan, ptx.as_bytes()).map_err(Failure::user)?;
-        loaded.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
-        let ran = run.go(control, |bound, inputs, control| {
-            self.on(std::slice::from_mut(&mut loaded), bound, inputs, control)
-        })?;
-        Ok(Outcome { device: Some(cuda.facts().name.clone()), ..ran })
+        let count = count(&control);
+        let ordinals = (device..).take(count);
+        let opened =
+            ordinals.map(Cuda::open).collect::<Result<Vec<_>, _>>().map_err(Failure::user)?;
+        let mut loaded = Vec::new();
+        for cuda in &opened {
+            cuda.connect(&opened).map_err(Failure::user)?;
+            let mut program = cuda.load(&self.plan, ptx.as_bytes()).map_err(Failure::user)?;
+            program.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
+            loaded.push(program);
+        }
+        let ran =
+            run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;
+        let name = opened.first().map(|cuda| match count {
+            1 => cuda.facts().name.clone(),
+            count => format!("{count} devices, the first {}", cuda.facts().name),
+        });
+        Ok(Outcome { device: name, ..ran })
     }
 
     /// Runs the plan on targets of the runtime: one, or one for each of several devices.
