@@ -341,7 +341,7 @@ impl CommonArgs {
                 transpose_arrays: self.transpose_arrays,
                 nest_tile: None,
                 layout: self.layout.as_deref().and_then(RecordLayout::named).unwrap_or_default(),
-                lowering: Lowering { no_split_interior: self.no_split_interior },
+                lowering: Lowering { no_split_interior: self.no_split_interior, devices: None },
             },
             arithmetic: Arithmetic {
                 contract: self.fp_contract == Contraction::On,

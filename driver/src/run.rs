@@ -79,6 +79,10 @@ pub(crate) fn execute(
     args.checkpoint.as_deref().map_or(Ok(()), checkpoint::check_place).map_err(Failure::user)?;
     let source = files::read(&args.common.file)?;
     let session = args.common.unmeasured()?;
+    let session = match devices {
+        Some(devices) => session.shared_by(devices),
+        None => session,
+    };
     let declared = session.declared(&source)?;
     let temps = temps(&declared, &results);
     let session = session.keeping(temps.clone());

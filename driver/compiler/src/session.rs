@@ -21,6 +21,7 @@ use stencil_passes::schedule::waves::Sweep;
 use stencil_passes::target::{self, Arithmetic};
 use stencil_runtime::plan::Plan;
 use stencil_runtime::processor::Processor;
+use stencil_runtime::ranks::Devices;
 
 /// How sources are to be compiled.
 #[derive(Clone, Debug, PartialEq)]
@@ -167,6 +168,12 @@ impl Session {
     /// The same with other [`Options::outputs`].
     pub fn keeping(mut self, temps: Vec<String>) -> Self {
         self.options.outputs = temps;
+        self
+    }
+
+    /// The same for a run on several devices: the schedule is the fastest on the busiest of them.
+    pub fn shared_by(mut self, devices: Devices) -> Self {
+        self.options.config.lowering.devices = Some(devices);
         self
     }
 

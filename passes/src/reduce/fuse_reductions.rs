@@ -65,7 +65,7 @@ pub const INFO: Info = Info {
     options: &[SPLIT_INTERIOR],
     read: |options: &Options| {
         let split = options.flag(SPLIT_INTERIOR.0)?.unwrap_or(true);
-        Ok(Box::new(FuseReductions(Settings { no_split_interior: !split })))
+        Ok(Box::new(FuseReductions(Settings { no_split_interior: !split, ..Settings::default() })))
     },
 };
 

@@ -24,7 +24,7 @@
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice::{PER_THREAD, REGION, STRATEGY, TILE};
-use crate::schedule::choose_schedule::{Request, SPLIT_INTERIOR};
+use crate::schedule::choose_schedule::{DEVICES, Request, SPLIT_INTERIOR};
 use crate::schedule::code_size::{self, MOST_OF_ALL};
 use crate::schedule::predict::{self, Candidate};
 use crate::strategies;
@@ -46,7 +46,7 @@ pub const MOST_HEIGHTS: usize = 24;
 pub const INFO: Info = Info {
     name: "choose-heights",
     summary: "choose the schedules of several pyramid heights, for the run to choose from",
-    options: &[HEIGHTS, STRATEGY, TILE, PER_THREAD, REGION, SPLIT_INTERIOR],
+    options: &[HEIGHTS, STRATEGY, TILE, PER_THREAD, REGION, SPLIT_INTERIOR, DEVICES],
     read: |options: &Options| {
         let heights = options.integers(HEIGHTS.0, 1..=MOST_STEPS)?.unwrap_or_default();
         Ok(Box::new(ChooseHeights { heights, request: Request::read(options)? }))

@@ -26,10 +26,15 @@ use melior::ir::Module;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Choice};
+use stencil_runtime::ranks::Devices;
 
 /// The option for [`Settings::no_split_interior`].
 pub const SPLIT_INTERIOR: (&str, &str) =
     ("split-interior", "whether candidates run the pass split-interior: on (default) or off");
+
+/// The option for [`Settings::devices`].
+pub const DEVICES: (&str, &str) =
+    ("devices", "devices that share the tiles of a launch, such as 4 or 2x2");
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -41,7 +46,7 @@ pub const INFO: Info = Info {
 
 /// The options of the passes that predict schedules.
 pub const OPTIONS: &[(&str, &str)] =
-    &[STRATEGY, TILE, PYRAMID_HEIGHT, PER_THREAD, REGION, SPLIT_INTERIOR];
+    &[STRATEGY, TILE, PYRAMID_HEIGHT, PER_THREAD, REGION, SPLIT_INTERIOR, DEVICES];
 
 /// What is not to be chosen of a schedule.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,7 +64,9 @@ impl Request {
     /// A malformed value.
     pub fn read(options: &Options) -> Result<Self, Error> {
         let split = options.flag(SPLIT_INTERIOR.0)?.unwrap_or(true);
-        let settings = Settings { no_split_interior: !split };
+        let devices = options.text(DEVICES.0).map(str::parse::<Devices>).transpose();
+        let devices = devices.map_err(|fault| Error::user(format!("{}: {fault}", DEVICES.0)))?;
+        let settings = Settings { no_split_interior: !split, devices };
         Ok(Self { choice: choice::read(options)?, settings })
     }
 
@@ -68,6 +75,9 @@ impl Request {
         let mut options = choice::options(&self.choice);
         if self.settings.no_split_interior {
             options.push((SPLIT_INTERIOR.0, "off".to_owned()));
+        }
+        if let Some(devices) = self.settings.devices {
+            options.push((DEVICES.0, devices.to_string()));
         }
         options
     }

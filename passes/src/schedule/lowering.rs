@@ -17,12 +17,15 @@ use melior::Context;
 use melior::ir::Module;
 use stencil_dialects::error::Error;
 use stencil_dialects::tiled::{self, Choice};
+use stencil_runtime::ranks::Devices;
 
 /// What the way to the gpu level depends on beside the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Whether all tiles run the code with checks, those too that need none.
     pub no_split_interior: bool,
+    /// The devices that share the tiles of a launch; none for one.
+    pub devices: Option<Devices>,
 }
 
 /// From a program to tile kernels, under a choice that may leave the rest to the module.

@@ -17,11 +17,13 @@ use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::Operation;
+use std::ops::Range;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Choice};
+use stencil_dialects::tiled::{self, Choice, Launch, Parts};
 use stencil_runtime::model::{self, Prediction, Work};
+use stencil_runtime::ranks::Devices;
 
 /// A schedule with its prediction.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +92,10 @@ pub fn evaluate<'c>(
             Err(error) if error.is_decline() => declined = declined.or(Some(error)),
             Err(error) => return Err(error),
         }
+    }
+    if found.is_empty() && settings.devices.is_some() {
+        // Devices can share none of them, so that all run on one.
+        return evaluate(context, subject, open, Settings { devices: None, ..settings });
     }
     found.sort_by(|a: &Candidate, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
     let mut different: Vec<Candidate> = Vec::new();
@@ -198,6 +204,26 @@ fn rank(program: &Program) -> Result<usize, Error> {
     ranks.collect::<Result<Vec<_>, Error>>().map(|ranks| ranks.into_iter().max().unwrap_or(0))
 }
 
+/// The part of a launch that the device with the most tiles computes; none where devices can't
+/// share it. GPUs share launches of which a part can be launched.
+fn busiest(
+    subject: &Subject<'_, '_>,
+    launch: &Launch<'_>,
+    sizes: &Large<'_>,
+    devices: Option<Devices>,
+) -> Result<Option<f64>, Error> {
+    let Some(devices) = devices.filter(|devices| devices.count() > 1) else { return Ok(Some(1.0)) };
+    let is_shared = subject.processor.is_some() || launch.bands.is_some();
+    let Some(cut) = launch.cut.as_ref().filter(|_| is_shared) else { return Ok(None) };
+    let Parts::Tiles { counts, .. } = &cut.parts else { return Ok(None) };
+    let tiles = sizes.evaluate(*counts)?.into_iter();
+    let tiles: Vec<u32> = tiles.map(|count| u32::try_from(count.max(0)).unwrap_or(0)).collect();
+    let count = |share: Vec<Range<u32>>| share.iter().map(|own| own.len() as f64).product::<f64>();
+    let all: f64 = tiles.iter().map(|tiles| f64::from(*tiles)).product();
+    let most = (0..devices.count()).map(|device| count(devices.share(&tiles, device)));
+    Ok(Some(most.fold(0.0, f64::max) / all.max(1.0)))
+}
+
 /// Tiles, lowers, counts and predicts one schedule; none where its blocks fit on no multiprocessor.
 fn candidate<'c>(
     context: &'c Context,
@@ -224,7 +250,10 @@ fn candidate<'c>(
         let tiles = strategy.tiles_per_block(work.threads);
         let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
         let grid = launch.grid.iter().map(|map| count(*map)).collect::<Result<Vec<_>, _>>()?;
-        let (blocks, redundancy) = (grid.into_iter().product(), traffic.redundancy);
+        let Some(part) = busiest(subject, launch, &sizes, settings.devices)? else {
+            return Ok(None);
+        };
+        let (blocks, redundancy) = (part * grid.iter().product::<f64>(), traffic.redundancy);
         let exchanges = if strategy.exchanges_rows() { work.barriers } else { 0.0 };
         let work = Work { blocks, bands, own, halo, redundancy, exchanges, ..work };
         kernels.extend(std::iter::repeat_n(work, *times));

@@ -72,6 +72,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             layout: RecordLayout::Soa,
             lowering: Lowering {
                 no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
+                devices: None,
             },
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
