@@ -196,6 +196,11 @@ Result cuEventRecord(Event *event, Object *stream) {
     event->at = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
     return OK;
 }
+// All work is done when it is sent, so that a point is reached when it is put down.
+Result cuStreamWaitEvent(Object *stream, Event *event, unsigned flags) {
+    ENTER(stream);
+    return flags || event->at == 0 ? INVALID_VALUE : OK;
+}
 Result cuEventSynchronize(Event *event) { ENTER(event); return current->fault; }
 Result cuEventElapsedTime_v2(float *milliseconds, Event *from, Event *to) {
     ENTER(from);
@@ -272,13 +277,13 @@ Result cuMemsetD8Async(uint64_t address, unsigned char value, size_t count, Obje
 }
 Result cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, Object *stream) {
     ENTER(stream);
-    if (bytes > block_of(to)->bytes) return INVALID_VALUE;
+    if (!lie_within(to, bytes)) return INVALID_VALUE;
     memcpy(memory(to), from, bytes);
     return OK;
 }
 Result cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, Object *stream) {
     ENTER(stream);
-    if (bytes > block_of(from)->bytes) return INVALID_VALUE;
+    if (!lie_within(from, bytes)) return INVALID_VALUE;
     memcpy(to, memory(from), bytes);
     return OK;
 }
@@ -287,6 +292,22 @@ Result cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Object *st
     if (!lie_within(to, bytes) || !lie_within(from, bytes)) return INVALID_VALUE;
     memmove(memory(to), memory(from), bytes);
     return OK;
+}
+// From memory of any device.
+Result cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, Object *stream) {
+    ENTER(stream);
+    if (!lie_within(to, bytes)) return INVALID_VALUE;
+    memmove(memory(to), memory(from), bytes);
+    return OK;
+}
+Result cuDeviceCanAccessPeer(int *can, int device, int other) {
+    note(__func__, device);
+    *can = device != other;
+    return OK;
+}
+Result cuCtxEnablePeerAccess(Context *other, unsigned flags) {
+    ENTER(NULL);
+    return flags || other == current ? INVALID_CONTEXT : OK;
 }
 
 Result cuModuleLoadDataEx(Module **module, const char *image, unsigned options, void *names,
@@ -400,6 +421,15 @@ static void smooth(const Call *call) {
     for (int32_t i = 0; i < n; i++)
         to[i] = i == 0 || i == n - 1 ? from[i] : 0.5f * (from[i - 1] + from[i + 1]);
 }
+// smooth_rows(from, to, n, row): smooth, of the blocks from number `row` on.
+static void smooth_rows(const Call *call) {
+    const float *from = memory(call->words[0]);
+    float *to = memory(call->words[1]);
+    int32_t n = (int32_t)call->words[2], first = (int32_t)call->words[3] * (int32_t)call->block[0];
+    int32_t end = first + (int32_t)(call->grid[0] * call->block[0]);
+    for (int32_t i = first; i < n && i < end; i++)
+        to[i] = i == 0 || i == n - 1 ? from[i] : 0.5f * (from[i - 1] + from[i + 1]);
+}
 // halve(cells, n)
 static void halve(const Call *call) {
     float *cells = memory(call->words[0]);
@@ -447,7 +477,7 @@ static void to_diagonals(const Call *call) { copy(call, in_diagonals, 0); }
 static void to_blocks(const Call *call) { copy(call, in_blocks, 0); }
 static const struct { const char *name; void (*run)(const Call *); } kernels[] = {
     {"smear", smear}, {"wave", wave}, {"smooth", smooth}, {"halve", halve},
-    {"smooth_unless", smooth_unless}, {"met", met}, {"in_clusters", in_clusters},
+    {"smooth_unless", smooth_unless}, {"smooth_rows", smooth_rows}, {"met", met}, {"in_clusters", in_clusters},
     {"to_pitch", to_pitch}, {"from_pitch", from_pitch},
     {"to_diagonals", to_diagonals}, {"to_blocks", to_blocks}};
 

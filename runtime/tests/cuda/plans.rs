@@ -4,10 +4,11 @@
 use crate::driver::{count, on_driver};
 use std::collections::BTreeMap;
 use stencil_runtime::array::{Array, Data, Element};
-use stencil_runtime::bind::{Request, bind};
+use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::cuda::{Cuda, GraphSettings};
-use stencil_runtime::execute::{Control, run};
+use stencil_runtime::execute::{Control, Target, run};
 use stencil_runtime::plan::Plan;
+use stencil_runtime::ranks::{self, Devices};
 
 /// A plan for a field `A`, with the sizes `N` and `P` and the kernels that its schedule launches.
 fn plan(extents: &str, value: &str, buffers: &[String], schedule: &str) -> Plan {
@@ -38,8 +39,9 @@ fn plan(extents: &str, value: &str, buffers: &[String], schedule: &str) -> Plan 
 }
 
 /// The kernels of the driver with their parameters.
-const KERNELS: [(&str, &str); 9] = [
+const KERNELS: [(&str, &str); 10] = [
     ("smooth", ".u64 a, .u64 b, .u32 c"),
+    ("smooth_rows", ".u64 a, .u64 b, .u32 c, .u32 d"),
     ("in_clusters", ".u64 a, .u64 b, .u32 c"),
     ("halve", ".u64 a, .u32 b"),
     ("smooth_unless", ".u64 a, .u64 b, .u32 c, .u64 d"),
@@ -93,10 +95,7 @@ fn request(n: i64, p: i64, steps: i64) -> Request {
 fn result(plan: &Plan, request: &Request) -> Result<Vec<f32>, String> {
     let cuda = Cuda::open(0).unwrap();
     let bound = bind(plan, request).map_err(|error| error.to_string())?;
-    let inputs = BTreeMap::from([(
-        "A".to_owned(),
-        Array::noise(Element::F32, &bound.shapes[0], 1).unwrap(),
-    )]);
+    let inputs = BTreeMap::from([("A".to_owned(), noise_of(&bound))]);
     let results = [None, Some(3), Some(64)].map(|chunk| {
         let mut program = cuda.load(plan, code().as_bytes()).map_err(|error| error.to_string())?;
         if let Some(chunk) = chunk {
@@ -110,6 +109,10 @@ fn result(plan: &Plan, request: &Request) -> Result<Vec<f32>, String> {
     let [one_by_one, small, graphs] = results;
     assert_eq!((&one_by_one, &small), (&graphs, &graphs));
     graphs
+}
+
+fn noise_of(bound: &Bound) -> Array {
+    Array::noise(Element::F32, &bound.shapes[0], 1).unwrap()
 }
 
 fn noise(cells: usize) -> Vec<f32> {
@@ -286,4 +289,55 @@ fn blocks_come_in_whole_clusters() {
         let error = result(&plan, &request(70, 0, 7)).unwrap_err();
         assert!(error.contains("[3, 1, 1] blocks, which are no whole clusters"), "{error}");
     });
+}
+
+/// Blocks of 32 cells, each of which reads a cell on both sides. A device that has no part beside
+/// another one's fetches nothing, and none reads what it neither wrote nor fetched: its memory
+/// holds zeros there.
+#[test]
+fn devices_fetch_from_each_other() {
+    let settings = [("FAKE_CUDA_DEVICES", "3")];
+    let log = on_driver("plans::devices_fetch_from_each_other", &settings, || {
+        let near = r#"{"near": {"below": [1], "above": [1]}}"#;
+        let tiles = r#"{"count": "N ceildiv 32", "first": "0", "last": "N - 1", "cells": 32}"#;
+        let more = format!(
+            r#"{SWAP}, "bands": {{"rows": "N ceildiv 32", "reach": 1}},
+            "cut": {{"parts": {{"tiles": [{tiles}]}}, "uses": {{"A": {near}}}}}"#
+        );
+        let launch = launch("smooth_rows", ["A", "B"], 1, &format!("{N}, \"row\""), &more);
+        let buffers = [buffer("A", "\"N\"", ""), buffer("B", "\"N\"", "")];
+        let plan = plan("\"N\"", HERE, &buffers, &repeat("steps", &launch));
+        let bound = bind(&plan, &request(300, 0, 9)).unwrap();
+        let inputs = BTreeMap::from([("A".to_owned(), noise_of(&bound))]);
+        for graphs in [false, true] {
+            let opened: Vec<Cuda> = (0..3).map(|ordinal| Cuda::open(ordinal).unwrap()).collect();
+            let mut programs = Vec::new();
+            for cuda in &opened {
+                cuda.connect(&opened).unwrap();
+                let mut program = cuda.load(&plan, code().as_bytes()).unwrap();
+                if graphs {
+                    program.use_graphs(GraphSettings { chunk: 3, cut_all: true }).unwrap();
+                }
+                programs.push(program);
+            }
+            let mut targets: Vec<&mut (dyn Target + Send)> =
+                programs.iter_mut().map(|program| program as _).collect();
+            let run = (&plan, &bound, &inputs);
+            let mut links = ranks::channels(3, ranks::PATIENCE);
+            let mut control = Control::default();
+            let devices = Devices::along(3);
+            let ran = ranks::on_threads(run, devices, &mut targets, &mut links, &mut control);
+            let outcome = ran.unwrap();
+            let Data::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
+            assert_eq!(*cells, smoothed(300, 9), "graphs: {graphs}");
+        }
+    });
+    let Some(log) = log else { return };
+    // Inputs are whole at first. Eight exchanges follow in each run: two devices have one
+    // neighbour, and one has two.
+    for (device, neighbours) in [(0, 1), (1, 2), (2, 1)] {
+        let fetches = count(&log, &format!("cuMemcpyAsync {device}"));
+        assert_eq!(fetches, 2 * 8 * neighbours, "device {device}");
+        assert_eq!(count(&log, &format!("cuStreamWaitEvent {device}")), 2 * fetches);
+    }
 }
