@@ -137,7 +137,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// How many devices share the run: 4 along the slowest dimension, or 2x2 along two (--target
-    /// sim or cpu)
+    /// cuda, sim or cpu)
     #[arg(long, value_name = "COUNT", value_parser = str::parse::<Devices>)]
     pub(crate) devices: Option<Devices>,
     /// Where an output goes: A=b.npy, or a picture A=b.png, or an animation A=b.gif; {step} stands

@@ -79,7 +79,7 @@ pub struct Control<'a> {
     pub traffic: bool,
     /// Where a run pauses, and what is done there.
     pub pauses: Option<Pauses<'a>>,
-    /// How many devices share the run, on the simulator or the processor; none for one.
+    /// How many devices share the run, on GPUs, the simulator or the processor; none for one.
     pub devices: Option<Devices>,
     /// The connection to the other devices, where each has a process of its own; none where they
     /// are threads. All but the first have an outcome without outputs.
