@@ -78,11 +78,7 @@ pub(crate) fn execute(
     let read = check_places(args, &sources, &results)?;
     args.checkpoint.as_deref().map_or(Ok(()), checkpoint::check_place).map_err(Failure::user)?;
     let source = files::read(&args.common.file)?;
-    let session = args.common.unmeasured()?;
-    let session = match devices {
-        Some(devices) => session.shared_by(devices),
-        None => session,
-    };
+    let session = args.common.unmeasured()?.shared_by(devices);
     let declared = session.declared(&source)?;
     let temps = temps(&declared, &results);
     let session = session.keeping(temps.clone());

@@ -8,8 +8,7 @@ use crate::level::Level;
 use crate::stages::{self, Compilation, Timing};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use stencil_dialects::stencil;
-use stencil_dialects::tiled::Choice;
+use stencil_dialects::{stencil, tiled::Choice};
 use stencil_frontend::ast::{ItemKind, TypeKind};
 use stencil_frontend::parser;
 use stencil_frontend::program::Program;
@@ -19,9 +18,7 @@ use stencil_passes::pipeline::Config;
 use stencil_passes::schedule::predict::Candidate;
 use stencil_passes::schedule::waves::Sweep;
 use stencil_passes::target::{self, Arithmetic};
-use stencil_runtime::plan::Plan;
-use stencil_runtime::processor::Processor;
-use stencil_runtime::ranks::Devices;
+use stencil_runtime::{plan::Plan, processor::Processor, ranks::Devices};
 
 /// How sources are to be compiled.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,8 +169,8 @@ impl Session {
     }
 
     /// The same for a run on several devices: the schedule is the fastest on the busiest of them.
-    pub fn shared_by(mut self, devices: Devices) -> Self {
-        self.options.config.lowering.devices = Some(devices);
+    pub fn shared_by(mut self, devices: Option<Devices>) -> Self {
+        self.options.config.lowering.devices = devices;
         self
     }
 

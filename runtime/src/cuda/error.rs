@@ -110,7 +110,7 @@ pub enum CudaError {
     /// A launch of some blocks of a kernel that does not take the number of the first one.
     #[error(
         "kernel `{kernel}` can't be shared out between GPUs in this way; share the grid along its \
-         slowest dimension alone, as with --devices 2, or take --strategy stream"
+         slowest dimension alone, as with --devices 2, or take another strategy"
     )]
     Part {
         /// The kernel.

@@ -20,6 +20,7 @@
 //! | `graph.rs` | launches sent together | their stream |
 //! | `look.rs` | copies of a condition, memory of the host for them | their stream |
 //! | `program.rs` | a plan's kernels and buffers as a target | all of these |
+//! | `lent.rs` | memory of the caller in a program | |
 //! | `peer.rs` | buffers as other devices see them | a point of their stream |
 //! | `recording.rs` | a run, to be sent again and again | memory of a program |
 //!
@@ -38,6 +39,7 @@ mod error;
 mod graph;
 mod handle;
 mod kernel;
+mod lent;
 mod look;
 mod module;
 mod null;

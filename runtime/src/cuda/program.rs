@@ -8,7 +8,7 @@ use super::error::CudaError;
 use super::graph::{GraphSettings, Graphs};
 use super::kernel::{Kernel, KernelFacts};
 use super::null::Null;
-use super::peer::Peer;
+use super::peer;
 use super::stream::Stream;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Shown, Target, TargetError};
@@ -26,9 +26,9 @@ pub struct Program {
     pub(super) graphs: Option<Graphs>,
     clock: Clock,
     pub(super) buffers: Vec<Buffer>,
-    saved: Vec<Buffer>,
+    pub(super) saved: Vec<Buffer>,
     /// Memory of the caller that takes the place of buffers.
-    lent: Vec<(BufferId, Lent)>,
+    pub(super) lent: Vec<(BufferId, Lent)>,
     constants: Constants,
     kernels: Arc<[Kernel]>,
     /// What a launch costs by itself, of plans that leave the pyramid height to the run.
@@ -113,14 +113,6 @@ impl Program {
         self.stream.synchronize()
     }
 
-    /// From the next allocation on these buffers are the caller's memory. Buffers from before are
-    /// freed.
-    pub fn lend(&mut self, lent: Vec<(BufferId, Lent)>) {
-        self.saved.clear();
-        self.buffers.clear();
-        self.lent = lent;
-    }
-
     /// Does copies between buffers as if all were done at once, and waits for them.
     ///
     /// # Errors
@@ -141,30 +133,6 @@ impl Program {
         }
         between.iter().try_for_each(|(image, to)| to.copy_from(image))?;
         self.stream.synchronize()
-    }
-
-    /// Reads memory of the caller to the host.
-    ///
-    /// # Errors
-    /// When the driver does not know the memory, or the copy fails.
-    pub fn read_lent(&self, lent: Lent, bytes: &mut [u8]) -> Result<(), CudaError> {
-        self.lent_buffer(lent)?.download(0, bytes)
-    }
-
-    /// Fills memory of the caller from the host.
-    ///
-    /// # Errors
-    /// As [`Program::read_lent`].
-    pub fn write_lent(&self, lent: Lent, bytes: &[u8]) -> Result<(), CudaError> {
-        self.lent_buffer(lent)?.upload(0, bytes)
-    }
-
-    pub(super) fn lent_buffer(&self, lent: Lent) -> Result<Buffer, CudaError> {
-        let unknown = || CudaError::Lent {
-            device: self.stream.device().label().to_owned(),
-            memory: lent.to_string(),
-        };
-        Buffer::lent(&self.stream, lent)?.ok_or_else(unknown)
     }
 
     pub(super) fn buffer(&self, id: BufferId) -> Result<&Buffer, CudaError> {
@@ -191,7 +159,7 @@ impl Program {
         Err(self.mismatch(format!("buffer {id} has {found} bytes, not {bytes} from {first} on")))
     }
 
-    fn mismatch(&self, message: String) -> CudaError {
+    pub(super) fn mismatch(&self, message: String) -> CudaError {
         CudaError::Mismatch { program: self.name.to_string(), message }
     }
 
@@ -339,8 +307,7 @@ impl Target for Program {
 
     fn show(&mut self, buffers: &[BufferId]) -> Result<Shown, TargetError> {
         self.flush()?;
-        let views = buffers.iter().map(|id| Ok((*id, self.buffer(*id)?.view())));
-        Ok(Arc::new(Peer::new(&self.stream, views.collect::<Result<_, CudaError>>()?)?))
+        Ok(peer::show(self, buffers)?)
     }
 
     fn fetch(
@@ -349,24 +316,12 @@ impl Target for Program {
         buffer: BufferId,
         runs: &[Range<usize>],
     ) -> Result<(), TargetError> {
-        let own = self.buffer(buffer)?;
-        let view = shown.downcast_ref::<Peer>().and_then(|peer| peer.view(buffer));
-        let view =
-            view.ok_or_else(|| self.mismatch(format!("nobody shows buffer {}", buffer.0)))?;
-        for run in runs {
-            if !own.fetch(view, run)? {
-                let text = format!("a copy between devices reaches beyond buffer {}", buffer.0);
-                return Err(self.mismatch(text).into());
-            }
-        }
-        Ok(())
+        Ok(peer::fetch(self, shown, buffer, runs)?)
     }
 
     fn follow(&mut self, shown: &Shown) -> Result<(), TargetError> {
         self.flush()?;
-        let peer = shown.downcast_ref::<Peer>();
-        let peer = peer.ok_or_else(|| self.mismatch("another target shows its work".to_owned()))?;
-        Ok(peer.hold(&self.stream)?)
+        Ok(peer::follow(self, shown)?)
     }
 
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
