@@ -8,7 +8,7 @@
 // CHECK: #[[rows:.+]] = affine_map<() -> (17)>
 // CHECK: gpu.func @star2d1r_2(
 // CHECK-SAME: tiled.binding = "row"
-// CHECK-SAME: known_block_size = array<i32: 32, 1, 1>, nvvm.maxnreg = 128 : i64, tiled.cut = {{{.*}}order = "rim_first", reads = [{above = array<i64: 2, 2>, below = array<i64: -2, -2>, field = @A{{.*}}, tiled.grid = #[[blocks]]
+// CHECK-SAME: known_block_size = array<i32: 32, 1, 1>, nvvm.maxnreg = 128 : i64, tiled.cut = {{{.*}}order = "rim_first_in_halves", reads = [{above = array<i64: 2, 2>, below = array<i64: -2, -2>, field = @A{{.*}}, tiled.grid = #[[blocks]]
 // CHECK-SAME: tiled.reach = 1 : i64, tiled.rows = #[[rows]]
 // CHECK: %[[A:.+]] = memref.reinterpret_cast %arg0
 // CHECK: %[[Next:.+]] = memref.reinterpret_cast %arg1
