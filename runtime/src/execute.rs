@@ -20,7 +20,7 @@ pub use segment::{Segment, launch_segment};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-pub use target::{Shown, Target};
+pub use target::{Joined, Shown, Target};
 use thiserror::Error;
 pub use transfer::{Values, download, read_value, upload};
 

@@ -4,7 +4,7 @@ use super::code::{Code, Kernels};
 use super::memory::{Memory, NoMemory};
 use super::workers::Workers;
 use crate::bind::{Bound, BufferId};
-use crate::execute::{Target, TargetError};
+use crate::execute::{Shown, Target, TargetError};
 use crate::launch::{Copy, Launch};
 use crate::memory::{TooLittleMemory, require};
 use crate::plan::Plan;
@@ -164,7 +164,12 @@ impl Target for Program {
         Ok(())
     }
 
-    fn allocate_part(&mut self, bound: &Bound, bytes: u64) -> Result<(), TargetError> {
+    fn allocate_part(
+        &mut self,
+        bound: &Bound,
+        bytes: u64,
+        _: Option<&Shown>,
+    ) -> Result<(), TargetError> {
         self.buffers.clear();
         let own = self.bytes.saturating_mul(self.threads() as u64);
         require(bytes.saturating_add(own)).map_err(CpuError::from)?;

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // The driver's interface is C.
 
 use super::error::CudaError;
+use super::joint::Joint;
 use super::module::Variable;
 use super::stream::Stream;
 use crate::launch::Copy;
@@ -56,8 +57,19 @@ pub(super) struct View {
 pub(super) struct Buffer {
     address: sys::CUdeviceptr,
     bytes: usize,
-    lent: bool,
+    home: Home,
     stream: Arc<Stream>,
+}
+
+/// Who has the memory of a buffer.
+#[derive(Debug)]
+enum Home {
+    /// The buffer.
+    Own,
+    /// Somebody else.
+    Lent,
+    /// Several devices.
+    Joint { _memory: Arc<Joint> },
 }
 
 impl Buffer {
@@ -75,7 +87,7 @@ impl Buffer {
             }
             result => stream.ok("cuMemAlloc", result)?,
         }
-        let buffer = Self { address, bytes, lent: false, stream: Arc::clone(stream) };
+        let buffer = Self { address, bytes, home: Home::Own, stream: Arc::clone(stream) };
         buffer.fill_with_zeros()?;
         stream.synchronize()?;
         Ok(buffer)
@@ -84,7 +96,18 @@ impl Buffer {
     /// Memory of a variable, whose module outlives it.
     pub fn variable(stream: &Arc<Stream>, variable: &Variable) -> Self {
         let Variable { address, bytes } = *variable;
-        Self { address, bytes, lent: true, stream: Arc::clone(stream) }
+        Self { address, bytes, home: Home::Lent, stream: Arc::clone(stream) }
+    }
+
+    /// Memory that devices have together.
+    pub fn joint(stream: &Arc<Stream>, joint: &Arc<Joint>) -> Self {
+        let (address, bytes) = (joint.address(), joint.bytes());
+        Self {
+            address,
+            bytes,
+            home: Home::Joint { _memory: Arc::clone(joint) },
+            stream: Arc::clone(stream),
+        }
     }
 
     /// Memory that is lent; none where the driver knows no block that holds all of it.
@@ -101,7 +124,7 @@ impl Buffer {
         let end = address.checked_add(bytes as u64);
         let inside = base <= address && end.is_some_and(|end| end - base <= size as u64);
         let stream = Arc::clone(stream);
-        Ok(inside.then_some(Self { address, bytes, lent: true, stream }))
+        Ok(inside.then_some(Self { address, bytes, home: Home::Lent, stream }))
     }
 
     /// Where it begins on the device.
@@ -196,7 +219,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.lent {
+        if !matches!(self.home, Home::Own) {
             return;
         }
         let _ = self.stream.enter();

@@ -43,6 +43,7 @@ pub struct DeviceFacts {
 #[derive(Debug)]
 pub(super) struct Device {
     handle: sys::CUdevice,
+    ordinal: i32,
     context: Handle<sys::CUctx_st>,
     facts: DeviceFacts,
     label: String,
@@ -68,7 +69,7 @@ impl Device {
         ok(&label, "cuDevicePrimaryCtxRetain", unsafe {
             sys::cuDevicePrimaryCtxRetain(&mut context, handle)
         })?;
-        let device = Self { handle, context: Handle(context), facts, label };
+        let device = Self { handle, ordinal, context: Handle(context), facts, label };
         device.enter()?;
         Ok(device)
     }
@@ -76,6 +77,11 @@ impl Device {
     /// Facts of the device.
     pub fn facts(&self) -> &DeviceFacts {
         &self.facts
+    }
+
+    /// Its number, from 0.
+    pub fn ordinal(&self) -> i32 {
+        self.ordinal
     }
 
     /// Its name and number, for errors.
@@ -90,23 +96,37 @@ impl Device {
         self.ok("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context.0) })
     }
 
-    /// Lets the device reach another one's memory, where they are connected. Copies from devices
-    /// that are not go over the host.
-    pub fn connect(&self, other: &Device) -> Result<(), CudaError> {
+    /// Lets the device reach another one's memory, and says whether they are connected. Copies from
+    /// devices that are not go over the host.
+    pub fn connect(&self, other: &Device) -> Result<bool, CudaError> {
+        if self.handle == other.handle {
+            return Ok(true);
+        }
         let mut reaches = 0;
         // SAFETY: both are devices; the driver writes one number.
         self.ok("cuDeviceCanAccessPeer", unsafe {
             sys::cuDeviceCanAccessPeer(&mut reaches, self.handle, other.handle)
         })?;
-        if reaches == 0 || self.handle == other.handle {
-            return Ok(());
+        if reaches == 0 {
+            return Ok(false);
         }
         self.enter()?;
         // SAFETY: both contexts are retained until `drop`.
         match unsafe { sys::cuCtxEnablePeerAccess(other.context.0, 0) } {
-            CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(()),
-            result => self.ok("cuCtxEnablePeerAccess", result),
+            CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(true),
+            result => self.ok("cuCtxEnablePeerAccess", result).map(|()| true),
         }
+    }
+
+    /// Whether memory can be put under chosen addresses.
+    pub fn maps_memory(&self) -> Result<bool, CudaError> {
+        let attribute = Attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+        let mut value = 0;
+        // SAFETY: the handle is a device; the driver writes one number.
+        self.ok("cuDeviceGetAttribute", unsafe {
+            sys::cuDeviceGetAttribute(&mut value, attribute, self.handle)
+        })?;
+        Ok(value != 0)
     }
 
     /// Bytes of device memory that are free, and all.

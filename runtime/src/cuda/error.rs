@@ -67,6 +67,12 @@ pub enum CudaError {
         /// The memory.
         memory: String,
     },
+    /// Memory of several devices on one that is none of them.
+    #[error("memory was to lie on other devices than the {count} that have it together")]
+    Peers {
+        /// How many devices there are.
+        count: usize,
+    },
     /// The PTX or cubin can't be loaded.
     #[error(
         "{device} rejects the code of {program} (made for {target}): {reason}{}",

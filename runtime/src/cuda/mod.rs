@@ -20,6 +20,8 @@
 //! | `graph.rs` | launches sent together | their stream |
 //! | `look.rs` | copies of a condition, memory of the host for them | their stream |
 //! | `program.rs` | a plan's kernels and buffers as a target | all of these |
+//! | `joint.rs` | memory of several devices | the devices |
+//! | `copies.rs` | copies of a program's buffers | |
 //! | `lent.rs` | memory of the caller in a program | |
 //! | `peer.rs` | buffers as other devices see them | a point of their stream |
 //! | `recording.rs` | a run, to be sent again and again | memory of a program |
@@ -34,10 +36,12 @@ mod call;
 mod chunk;
 mod clock;
 mod code;
+mod copies;
 mod device;
 mod error;
 mod graph;
 mod handle;
+mod joint;
 mod kernel;
 mod lent;
 mod look;
@@ -57,6 +61,7 @@ use device::Device;
 pub use device::DeviceFacts;
 pub use error::CudaError;
 pub use graph::GraphSettings;
+pub use joint::Peers;
 pub use kernel::KernelFacts;
 pub use program::Program;
 pub use recording::Recording;
@@ -85,13 +90,21 @@ impl Cuda {
         self.device.facts()
     }
 
-    /// Lets this device fetch from the memory of others without a way over the host, where they are
-    /// connected.
+    /// Lets devices reach each other's memory, where they are connected. Where all are, they can
+    /// have memory together.
     ///
     /// # Errors
     /// When the driver refuses.
-    pub fn connect(&self, others: &[Cuda]) -> Result<(), CudaError> {
-        others.iter().try_for_each(|other| self.device.connect(&other.device))
+    pub fn connect(all: &[Cuda]) -> Result<Option<Peers>, CudaError> {
+        let mut joint = true;
+        for one in all {
+            joint &= one.device.maps_memory()?;
+            for other in all {
+                joint &= one.device.connect(&other.device)?;
+            }
+        }
+        let devices = all.iter().map(|one| Arc::clone(&one.device));
+        Ok(joint.then(|| Peers(devices.collect())))
     }
 
     /// Bytes of device memory that are free, and all.

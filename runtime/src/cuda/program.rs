@@ -6,13 +6,15 @@ use super::clock::{Clock, Event};
 use super::code::{Code, Constants};
 use super::error::CudaError;
 use super::graph::{GraphSettings, Graphs};
+use super::joint::Peers;
 use super::kernel::{Kernel, KernelFacts};
 use super::null::Null;
 use super::peer;
 use super::stream::Stream;
 use crate::bind::{Bound, BufferId};
-use crate::execute::{Shown, Target, TargetError};
+use crate::execute::{Joined, Shown, Target, TargetError};
 use crate::launch::{Copy, Launch, Value};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +31,8 @@ pub struct Program {
     pub(super) saved: Vec<Buffer>,
     /// Memory of the caller that takes the place of buffers.
     pub(super) lent: Vec<(BufferId, Lent)>,
+    /// The devices with which it may have buffers together.
+    pub(super) peers: Option<Peers>,
     constants: Constants,
     kernels: Arc<[Kernel]>,
     /// What a launch costs by itself, of plans that leave the pyramid height to the run.
@@ -55,6 +59,7 @@ impl Program {
             buffers: Vec::new(),
             saved: Vec::new(),
             lent: Vec::new(),
+            peers: None,
             null: code.null.clone(),
             stream,
             name: Arc::clone(&code.name),
@@ -82,57 +87,15 @@ impl Program {
         Ok(())
     }
 
+    /// On several devices, buffers that are shared out lie on all of them, so that none has a copy
+    /// of another one's cells.
+    pub fn join_peers(&mut self, peers: Peers) {
+        self.peers = Some(peers);
+    }
+
     /// The most bands of a launch so far.
     pub fn most_bands(&self) -> usize {
         self.graphs.as_ref().map_or(1, Graphs::most_bands)
-    }
-
-    /// Keeps a copy of all buffers on the device, for [`Program::restore`].
-    ///
-    /// # Errors
-    /// When the device has no room for it, or the copy fails.
-    pub fn save(&mut self) -> Result<(), CudaError> {
-        self.saved.clear();
-        for buffer in &self.buffers {
-            let saved = Buffer::new(&self.stream, buffer.bytes())?;
-            saved.copy_from(buffer)?;
-            self.saved.push(saved);
-        }
-        self.stream.enter()?;
-        self.stream.synchronize()
-    }
-
-    /// Gives all buffers what they held when they were saved.
-    ///
-    /// # Errors
-    /// When a copy fails.
-    pub fn restore(&mut self) -> Result<(), CudaError> {
-        self.stream.enter()?;
-        let pairs = self.buffers.iter().zip(&self.saved);
-        pairs.into_iter().try_for_each(|(buffer, saved)| buffer.copy_from(saved))?;
-        self.stream.synchronize()
-    }
-
-    /// Does copies between buffers as if all were done at once, and waits for them.
-    ///
-    /// # Errors
-    /// When the device has no room for what is on the way, or a copy fails.
-    pub fn copy_all(&self, copies: &[(BufferId, BufferId)]) -> Result<(), CudaError> {
-        self.stream.enter()?;
-        let crossed = copies.iter().any(|(_, to)| copies.iter().any(|(from, _)| from == to));
-        let mut between = Vec::new();
-        for (from, to) in copies {
-            let (from, to) = (self.buffer(*from)?, self.buffer(*to)?);
-            if crossed {
-                let image = Buffer::new(&self.stream, from.bytes())?;
-                image.copy_from(from)?;
-                between.push((image, to));
-            } else {
-                to.copy_from(from)?;
-            }
-        }
-        between.iter().try_for_each(|(image, to)| to.copy_from(image))?;
-        self.stream.synchronize()
     }
 
     pub(super) fn buffer(&self, id: BufferId) -> Result<&Buffer, CudaError> {
@@ -262,10 +225,21 @@ impl Drop for Program {
 
 impl Target for Program {
     fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
+        self.allocate_part(bound, 0, None)
+    }
+
+    fn allocate_part(
+        &mut self,
+        bound: &Bound,
+        _: u64,
+        joint: Option<&Shown>,
+    ) -> Result<(), TargetError> {
         self.saved.clear();
         self.buffers.clear();
+        let mut joined: BTreeMap<_, _> = peer::joined(self, joint)?.into_iter().collect();
         let lent = |place: usize| self.lent.iter().find(|(id, _)| id.0 == place);
-        let owned = bound.buffers.iter().enumerate().filter(|(place, _)| lent(*place).is_none());
+        let own = |place: &usize| lent(*place).is_none() && !joined.contains_key(&BufferId(*place));
+        let owned = bound.buffers.iter().enumerate().filter(|(place, _)| own(place));
         let wanted = owned.map(|(_, buffer)| buffer.bytes() as u64).fold(0, u64::saturating_add);
         let (free, total) = self.stream.device().memory()?;
         let device = self.stream.device().label().to_owned();
@@ -274,6 +248,9 @@ impl Target for Program {
             return Err(out_of_memory().into());
         }
         let buffers = bound.buffers.iter().enumerate().map(|(place, buffer)| {
+            if let Some(joined) = joined.remove(&BufferId(place)) {
+                return Ok(joined);
+            }
             if let Some(constant) = self.constants.buffer(place, buffer, &self.stream) {
                 return constant.map_err(|message| self.mismatch(message));
             }
@@ -299,6 +276,14 @@ impl Target for Program {
     fn put(&mut self, buffer: BufferId, first: usize, bytes: &[u8]) -> Result<(), TargetError> {
         self.flush()?;
         Ok(self.part(buffer, first, bytes.len())?.upload(first, bytes)?)
+    }
+
+    fn joins(&self) -> bool {
+        self.peers.is_some()
+    }
+
+    fn join(&mut self, buffers: &[Joined]) -> Result<Shown, TargetError> {
+        Ok(peer::join(self, buffers)?)
     }
 
     fn shows(&self) -> bool {

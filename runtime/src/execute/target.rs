@@ -12,6 +12,17 @@ use std::time::Duration;
 /// of its work.
 pub type Shown = Arc<dyn Any + Send + Sync>;
 
+/// A buffer that several devices have together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// Which.
+    pub buffer: BufferId,
+    /// Its size.
+    pub bytes: usize,
+    /// Its bytes, in order and without gaps, each with the device on which it should lie.
+    pub parts: Vec<(Range<usize>, usize)>,
+}
+
 /// Runs kernels: a GPU, or a simulator of one.
 pub trait Target {
     /// How many devices it has. Buffers and launches of a plan lie on devices from 0.
@@ -32,13 +43,33 @@ pub trait Target {
     fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError>;
 
     /// Makes room for these buffers on one of several devices, which needs so many bytes of them;
-    /// the others are never touched. Cells begin without a value.
+    /// the others are never touched. Cells begin without a value. `joint` has the buffers that
+    /// [`Target::join`] made.
     ///
     /// # Errors
     /// As [`Target::allocate`].
-    fn allocate_part(&mut self, bound: &Bound, bytes: u64) -> Result<(), TargetError> {
-        let _ = bytes;
+    fn allocate_part(
+        &mut self,
+        bound: &Bound,
+        bytes: u64,
+        joint: Option<&Shown>,
+    ) -> Result<(), TargetError> {
+        let _ = (bytes, joint);
         self.allocate(bound)
+    }
+
+    /// Whether it can have buffers together with the other targets of this process: all of them
+    /// read and write all cells.
+    fn joins(&self) -> bool {
+        false
+    }
+
+    /// Makes buffers that all targets have together.
+    ///
+    /// # Errors
+    /// When there is too little memory, and a target that joins no others.
+    fn join(&mut self, buffers: &[Joined]) -> Result<Shown, TargetError> {
+        Err(format!("the target can't have {} buffers with others", buffers.len()).into())
     }
 
     /// Fills bytes of a buffer from the host, in order with launches.

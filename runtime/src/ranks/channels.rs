@@ -162,6 +162,34 @@ impl Link for Channels {
         self.next(from, self.from.get(from))
     }
 
+    fn is_within_process(&self) -> bool {
+        true
+    }
+
+    fn spread(&mut self, number: u64, shown: Option<Shown>) -> Result<Shown, LinkError> {
+        let Some(shown) = shown else { return self.shown(0, number) };
+        for other in (0..self.shown_to.len()).filter(|other| *other != self.device) {
+            self.show(other, (number, Arc::clone(&shown)))?;
+        }
+        Ok(shown)
+    }
+
+    fn order(
+        &mut self,
+        number: u64,
+        pairs: &[(usize, usize)],
+        target: &mut dyn Target,
+    ) -> Result<(), TargetError> {
+        let device = self.device;
+        let mut behind = pairs.iter().filter(|(from, _)| *from == device).peekable();
+        if behind.peek().is_some() {
+            let shown = target.show(&[])?;
+            behind.try_for_each(|(_, to)| self.show(*to, (number, Arc::clone(&shown))))?;
+        }
+        let mut before = pairs.iter().filter(|(_, to)| *to == device);
+        before.try_for_each(|(from, _)| target.follow(&self.shown(*from, number)?))
+    }
+
     fn exchange(
         &mut self,
         number: u64,

@@ -1,7 +1,7 @@
 //! How devices send cells to each other.
 
 use crate::bind::BufferId;
-use crate::execute::{Target, TargetError};
+use crate::execute::{Shown, Target, TargetError};
 use std::ops::Range;
 use thiserror::Error;
 
@@ -36,6 +36,9 @@ pub enum LinkError {
         /// Which.
         device: usize,
     },
+    /// What only targets of one process can do.
+    #[error("devices of several processes have no memory together")]
+    Apart,
     /// A message of another place in the run.
     #[error(
         "device {device} sent the message {found} of {bytes} bytes, and message {wanted} of \
@@ -88,6 +91,36 @@ pub trait Link {
 
     /// Tells all others that this device failed. They end then.
     fn fail(&mut self, reason: &str);
+
+    /// Whether the devices are targets of one process, which [`Link::spread`] and [`Link::order`]
+    /// need.
+    fn is_within_process(&self) -> bool {
+        false
+    }
+
+    /// Gives all devices what the target of the first one shows, which no other one has.
+    ///
+    /// # Errors
+    /// When another device fails, and between processes.
+    fn spread(&mut self, number: u64, shown: Option<Shown>) -> Result<Shown, LinkError> {
+        let _ = (number, shown);
+        Err(LinkError::Apart)
+    }
+
+    /// Puts the next work of targets behind the work of others: the second of each pair behind the
+    /// first. All devices call it with the same list.
+    ///
+    /// # Errors
+    /// When another device fails, and between processes.
+    fn order(
+        &mut self,
+        number: u64,
+        pairs: &[(usize, usize)],
+        target: &mut dyn Target,
+    ) -> Result<(), TargetError> {
+        let _ = (number, pairs, target);
+        Err(LinkError::Apart.into())
+    }
 
     /// Sends and receives the parcels of one exchange, by its number. All devices call it with the
     /// same list. A link between the memories of devices does without the host.

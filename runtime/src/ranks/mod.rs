@@ -2,9 +2,10 @@
 //! gets the cells around its tiles from the devices that wrote them.
 //!
 //! Kernels stay as they are. Each device has the whole address range of every buffer, so that
-//! coordinates, boundary rules and rims are those of the whole grid. Only the cells that the device
-//! wrote or received are valid. With `T` steps a launch the exchange is `T` times as deep, and once
-//! in `T` steps.
+//! coordinates, boundary rules and rims are those of the whole grid. Devices that reach each
+//! other's memory have buffers together: they wait for each other, and exchange nothing. Otherwise
+//! the cells alone are valid that the device wrote or received. With `T` steps a launch the
+//! exchange is `T` times as deep, and once in `T` steps.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -13,6 +14,8 @@
 //! | `numbering.rs` | which blocks have some tiles |
 //! | `work.rs` | the part of a launch that a device computes: blocks, cells read, cells written |
 //! | `ledger.rs` | which device holds which cells, and the transfers that follow |
+//! | `order.rs` | who waits for whom, where devices have memory together |
+//! | `survey.rs` | what devices use in a whole run, and what they can have together |
 //! | `groups.rs` | buffers that are held alike |
 //! | `link.rs` | the trait of connections between devices |
 //! | `channels.rs` | links between threads |
@@ -28,9 +31,11 @@ mod groups;
 mod ledger;
 mod link;
 mod numbering;
+mod order;
 mod region;
 mod run;
 mod shared;
+mod survey;
 mod work;
 
 pub use channels::{Channels, channels};

@@ -1,12 +1,15 @@
 //! One of several devices as a target: it runs its part of each launch, and gets the cells that the
 //! part reads from the devices that hold them.
 
+mod joint;
+
 use super::devices::Devices;
 use super::error::RankError;
-use super::groups::groups;
 use super::ledger::{Ledger, Transfer};
 use super::link::{Link, LinkError, Parcel, checked};
+use super::order::{Deed, Deeds, Order};
 use super::region::Region;
+use super::survey::survey;
 use super::work::{Blocks, Form, Work, of_launch};
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
@@ -28,6 +31,9 @@ pub struct Shared<'r> {
     link: &'r mut dyn Link,
     forms: Vec<Form>,
     ledger: Ledger,
+    /// The buffers that all devices have together, if their memories are connected.
+    joint: Vec<bool>,
+    order: Order,
     sizes: Option<Bound>,
     /// What all devices do with a launch, by its place in memory of the plan and its blocks.
     works: BTreeMap<(usize, [u32; 3]), Arc<Vec<Work>>>,
@@ -62,6 +68,8 @@ impl<'r> Shared<'r> {
             link,
             forms: Vec::new(),
             ledger: Ledger::new(&[], Vec::new(), devices.count()),
+            joint: Vec::new(),
+            order: Order::new(devices.count()),
             sizes: None,
             works: BTreeMap::new(),
             exchanges: 0,
@@ -234,45 +242,6 @@ impl<'r> Shared<'r> {
         }
         if filled == bytes.len() { Ok(()) } else { Err(missing().into()) }
     }
-
-    /// The cells of each buffer that each device uses: those of all launches of the plan that use
-    /// it, or memory that it exchanges with it.
-    fn held(&self, bound: &Bound) -> Result<Vec<Vec<Region>>, RankError> {
-        let devices = self.devices.count();
-        let mut held = vec![vec![Region::default(); devices]; bound.buffers.len()];
-        for node in self.plan.launches() {
-            let Some(grid) = crate::launch::grid_of(node, bound)? else { continue };
-            let place = |name: &str| bound.buffers.iter().position(|one| one.name == name);
-            let places = node.arguments.iter().map(|one| place(one.buffer()?)).collect::<Vec<_>>();
-            let form = |place: &Option<usize>| self.forms.get((*place)?).copied();
-            let forms: Vec<_> = places.iter().map(form).collect();
-            let works = of_launch(node, bound, grid, &forms, self.devices)?;
-            for (device, work) in works.iter().enumerate() {
-                let used = places.iter().zip(work.reads.iter().zip(&work.writes));
-                for (place, (reads, writes)) in used {
-                    let Some(held) = place.and_then(|place| held.get_mut(place)?.get_mut(device))
-                    else {
-                        continue;
-                    };
-                    held.add(reads);
-                    held.add(writes);
-                }
-            }
-        }
-        for group in groups(self.plan, bound) {
-            for device in 0..devices {
-                let mut all = Region::default();
-                let member = |place: &usize| held.get(*place)?.get(device);
-                group.iter().filter_map(member).for_each(|one| all.add(one));
-                for place in &group {
-                    if let Some(one) = held.get_mut(*place).and_then(|one| one.get_mut(device)) {
-                        one.clone_from(&all);
-                    }
-                }
-            }
-        }
-        Ok(held)
-    }
 }
 
 /// A number that is another one for any other plan and any other sizes, with all but certainty.
@@ -316,20 +285,26 @@ impl Target for Shared<'_> {
         self.forms = bound.buffers.iter().map(Form::of).collect();
         (self.sizes, self.ended) = (Some(bound.clone()), false);
         self.works.clear();
-        let held = self.held(bound)?;
-        self.ledger = Ledger::new(&self.forms, held, self.devices.count());
+        let survey = survey(self.plan, bound, &self.forms, self.devices)?;
+        self.ledger = Ledger::new(&self.forms, survey.held, self.devices.count());
+        self.order = Order::new(self.devices.count());
+        self.joint = match self.link.is_within_process() && self.target.joins() {
+            true => survey.joint,
+            false => vec![false; bound.buffers.len()],
+        };
         let device = self.link.device();
         let bytes = self.forms.iter().enumerate().map(|(place, form)| {
             let held = self.ledger.valid(BufferId(place), device).cells();
             held.saturating_mul(form.bytes) as u64
         });
         let bytes = bytes.fold(0, u64::saturating_add);
-        self.target.allocate_part(bound, bytes)
+        let joined = self.join(bound)?;
+        self.target.allocate_part(bound, bytes, joined.as_ref())
     }
 
     fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
-        let (form, device) = (self.form(buffer)?, self.link.device());
-        for run in form.runs(self.ledger.valid(buffer, device).areas()) {
+        let form = self.form(buffer)?;
+        for run in form.runs(self.filled(buffer).areas()) {
             let part = bytes.get(run.clone());
             let part = part.ok_or_else(|| RankError::Fault("an input is too short".to_owned()))?;
             self.target.put(buffer, run.start, part)?;
@@ -338,8 +313,8 @@ impl Target for Shared<'_> {
     }
 
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
-        let (form, device) = (self.form(to)?, self.link.device());
-        for run in form.runs(self.ledger.valid(to, device).areas()) {
+        let form = self.form(to)?;
+        for run in form.runs(self.filled(to).areas()) {
             let (from_byte, to_byte, bytes) = (run.start, run.start, run.len());
             self.target.exchange(&Copy { from, from_byte, to, to_byte, bytes })?;
         }
@@ -347,6 +322,8 @@ impl Target for Shared<'_> {
     }
 
     fn begin(&mut self) -> Result<(), TargetError> {
+        // Cells that others filled may be read.
+        self.order_all()?;
         self.target.begin()
     }
 
@@ -355,16 +332,20 @@ impl Target for Shared<'_> {
         let mut transfers = Vec::new();
         for (device, work) in works.iter().enumerate() {
             for (place, buffer) in launch.buffers() {
-                if let Some(needed) = work.reads.get(place) {
+                if let (Some(needed), false) = (work.reads.get(place), self.is_joint(buffer)) {
                     transfers.extend(self.ledger.fetch(device, buffer, needed)?);
                 }
             }
         }
         self.exchange_cells(&transfers)?;
+        self.order_deeds(&self.deeds(launch, &works))?;
         let device = self.link.device();
         if let Some(work) = works.get(device).filter(|work| work.is_some()) {
             for (place, buffer) in launch.buffers() {
                 let Some(loaded) = work.loads.get(place) else { continue };
+                if self.is_joint(buffer) {
+                    continue;
+                }
                 let spare = loaded.without(&self.ledger.valid(buffer, device));
                 if !spare.is_empty() {
                     let runs = self.form(buffer)?.runs(spare.areas());
@@ -374,6 +355,9 @@ impl Target for Shared<'_> {
             self.target.launch(&part_of(launch, &work.blocks))?;
         }
         for (place, buffer) in launch.buffers() {
+            if self.is_joint(buffer) {
+                continue;
+            }
             let written = works.iter().filter_map(|work| work.writes.get(place).cloned());
             let written: Vec<Region> = written.collect();
             if written.iter().any(|one| !one.is_empty()) {
@@ -397,6 +381,8 @@ impl Target for Shared<'_> {
 
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
         self.ended = true;
+        // The first device reads what all of them wrote.
+        self.order_all()?;
         self.target.finish()
     }
 
@@ -411,7 +397,7 @@ impl Target for Shared<'_> {
         bytes: &mut [u8],
     ) -> Result<(), TargetError> {
         let range = first..first.saturating_add(bytes.len());
-        if self.devices.count() == 1 {
+        if self.devices.count() == 1 || self.ended && self.is_joint(buffer) {
             return self.target.download(buffer, first, bytes);
         }
         if self.ended {
@@ -422,6 +408,11 @@ impl Target for Shared<'_> {
         }
         // A comparison, which all devices make. Each gets the value.
         let needed = Region::from(self.form(buffer)?.rows_of(&range));
+        if self.is_joint(buffer) {
+            let deed = Deed { reads: needed, ..Deed::default() };
+            self.order_deeds(&vec![Deeds::from([(buffer, deed)]); self.devices.count()])?;
+            return self.target.download(buffer, first, bytes);
+        }
         let mut transfers = Vec::new();
         for device in 0..self.devices.count() {
             transfers.extend(self.ledger.fetch(device, buffer, &needed)?);

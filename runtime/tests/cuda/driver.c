@@ -8,6 +8,7 @@
 //   FAKE_CUDA_VERSION  the newest CUDA version that it knows
 //   FAKE_CUDA_DEVICES  how many devices there are
 //   FAKE_CUDA_MEMORY   bytes of each
+//   FAKE_CUDA_JOINT    1 if memory can be put under chosen addresses
 //   FAKE_CUDA_LOG      a file; every call adds a line of its name and device
 //   FAKE_CUDA_FAIL     "NAME DEVICE CODE": this call fails on this device; NAME may be a kernel,
 //                      which then fails while it runs
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 typedef int Result;
@@ -138,6 +140,7 @@ Result cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 75: *value = 9; break;                // compute capability, major
     case 76: *value = 0; break;                // compute capability, minor
     case 97: *value = 99 * 1024; break;        // shared memory of a block
+    case 102: *value = (int)setting("FAKE_CUDA_JOINT", 0); break; // memory under chosen addresses
     default: return INVALID_VALUE;
     }
     return OK;
@@ -224,10 +227,102 @@ Result cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     return OK;
 }
 static Block *block_of(uint64_t address) { return (Block *)(uintptr_t)(address - BLOCK_HEAD); }
-// Whether so many bytes from an address on lie in one block of the current device.
-static int lie_within(uint64_t address, size_t bytes) {
-    int found = 0;
+// Memory under chosen addresses: pages of a handle's device, which others may reach too.
+enum { PAGE = 4096 };
+typedef struct { Object object; size_t bytes; } Pages;
+typedef struct Mapped {
+    uint64_t first; size_t bytes; int device, reach; struct Mapped *next;
+} Mapped;
+typedef struct { int kind, device; } Location;
+typedef struct { int kind, handles; Location location; } Properties; // their first members
+typedef struct { Location location; int flags; } Access;
+static Mapped *mapped;
+
+Result cuMemGetAllocationGranularity(size_t *page, const Properties *wanted, int option) {
+    *page = PAGE;
+    return wanted->kind == 1 && wanted->location.kind == 1 && option == 0 ? OK : INVALID_VALUE;
+}
+Result cuMemAddressReserve(uint64_t *address, size_t bytes, size_t alignment, uint64_t at,
+                           uint64_t flags) {
+    ENTER(NULL);
+    if (bytes % PAGE || alignment || at || flags) return INVALID_VALUE;
+    void *range = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *address = (uint64_t)(uintptr_t)range;
+    return range == MAP_FAILED ? OUT_OF_MEMORY : OK;
+}
+Result cuMemAddressFree(uint64_t address, size_t bytes) {
+    ENTER(NULL);
+    for (Mapped *one = mapped; one; one = one->next)
+        if (one->first - address < bytes) note("FAULT: addresses with memory:", one->device);
+    return munmap((void *)(uintptr_t)address, bytes) ? INVALID_VALUE : OK;
+}
+Result cuMemCreate(Pages **handle, size_t bytes, const Properties *wanted, uint64_t flags) {
+    int device = wanted->location.device;
+    note(__func__, device);
+    Result failed = planned(__func__, device);
+    if (failed) return failed;
+    if (bytes % PAGE || flags || wanted->location.kind != 1) return INVALID_VALUE;
+    if (contexts[device].used + bytes > (size_t)setting("FAKE_CUDA_MEMORY", 64 << 20))
+        return OUT_OF_MEMORY;
+    __atomic_add_fetch(&contexts[device].used, bytes, __ATOMIC_SEQ_CST);
+    *handle = calloc(1, sizeof **handle);
+    (*handle)->object.device = device;
+    (*handle)->bytes = bytes;
+    return OK;
+}
+Result cuMemMap(uint64_t address, size_t bytes, size_t offset, Pages *handle, uint64_t flags) {
+    if (offset || flags || bytes != handle->bytes) return INVALID_VALUE;
+    void *range = (void *)(uintptr_t)address;
+    if (mprotect(range, bytes, PROT_READ | PROT_WRITE)) return INVALID_VALUE;
+    memset(range, 0xa5, bytes);
+    Mapped *one = calloc(1, sizeof *one);
+    *one = (Mapped){address, bytes, handle->object.device, 0, NULL};
     pthread_mutex_lock(&lock);
+    one->next = mapped;
+    mapped = one;
+    pthread_mutex_unlock(&lock);
+    return OK;
+}
+Result cuMemRelease(Pages *handle) { free(handle); return OK; }
+Result cuMemSetAccess(uint64_t address, size_t bytes, const Access *all, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (all[i].location.kind != 1 || all[i].flags != 3) return INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    for (Mapped *one = mapped; one; one = one->next)
+        for (size_t i = 0; i < count && one->first - address < bytes; i++)
+            one->reach |= 1 << all[i].location.device;
+    pthread_mutex_unlock(&lock);
+    return OK;
+}
+Result cuMemUnmap(uint64_t address, size_t bytes) {
+    ENTER(NULL);
+    pthread_mutex_lock(&lock);
+    for (Mapped **link = &mapped; *link;) {
+        Mapped *one = *link;
+        if (one->first - address >= bytes) { link = &one->next; continue; }
+        __atomic_sub_fetch(&contexts[one->device].used, one->bytes, __ATOMIC_SEQ_CST);
+        *link = one->next;
+        free(one);
+    }
+    pthread_mutex_unlock(&lock);
+    return OK;
+}
+// How many of some bytes the current device reaches under chosen addresses.
+static size_t reached(uint64_t address, size_t bytes) {
+    size_t found = 0;
+    for (Mapped *one = mapped; one; one = one->next) {
+        uint64_t first = one->first > address ? one->first : address;
+        uint64_t end = one->first + one->bytes;
+        if (end > address + bytes) end = address + bytes;
+        if (one->reach >> current->object.device & 1 && first < end) found += end - first;
+    }
+    return found;
+}
+// Whether so many bytes from an address on lie in one block of the current device, or where it
+// reaches all of them.
+static int lie_within(uint64_t address, size_t bytes) {
+    pthread_mutex_lock(&lock);
+    int found = reached(address, bytes) == bytes;
     for (Block *block = blocks; block && !found; block = block->next) {
         uint64_t first = (uint64_t)(uintptr_t)block + BLOCK_HEAD;
         found = block->object.device == current->object.device && address >= first

@@ -298,39 +298,7 @@ fn blocks_come_in_whole_clusters() {
 fn devices_fetch_from_each_other() {
     let settings = [("FAKE_CUDA_DEVICES", "3")];
     let log = on_driver("plans::devices_fetch_from_each_other", &settings, || {
-        let near = r#"{"near": {"below": [1], "above": [1]}}"#;
-        let tiles = r#"{"count": "N ceildiv 32", "first": "0", "last": "N - 1", "cells": 32}"#;
-        let more = format!(
-            r#"{SWAP}, "bands": {{"rows": "N ceildiv 32", "reach": 1}},
-            "cut": {{"parts": {{"tiles": [{tiles}]}}, "uses": {{"A": {near}}}}}"#
-        );
-        let launch = launch("smooth_rows", ["A", "B"], 1, &format!("{N}, \"row\""), &more);
-        let buffers = [buffer("A", "\"N\"", ""), buffer("B", "\"N\"", "")];
-        let plan = plan("\"N\"", HERE, &buffers, &repeat("steps", &launch));
-        let bound = bind(&plan, &request(300, 0, 9)).unwrap();
-        let inputs = BTreeMap::from([("A".to_owned(), noise_of(&bound))]);
-        for graphs in [false, true] {
-            let opened: Vec<Cuda> = (0..3).map(|ordinal| Cuda::open(ordinal).unwrap()).collect();
-            let mut programs = Vec::new();
-            for cuda in &opened {
-                cuda.connect(&opened).unwrap();
-                let mut program = cuda.load(&plan, code().as_bytes()).unwrap();
-                if graphs {
-                    program.use_graphs(GraphSettings { chunk: 3, cut_all: true }).unwrap();
-                }
-                programs.push(program);
-            }
-            let mut targets: Vec<&mut (dyn Target + Send)> =
-                programs.iter_mut().map(|program| program as _).collect();
-            let run = (&plan, &bound, &inputs);
-            let mut links = ranks::channels(3, ranks::PATIENCE);
-            let mut control = Control::default();
-            let devices = Devices::along(3);
-            let ran = ranks::on_threads(run, devices, &mut targets, &mut links, &mut control);
-            let outcome = ran.unwrap();
-            let Data::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
-            assert_eq!(*cells, smoothed(300, 9), "graphs: {graphs}");
-        }
+        run_on_three(300);
     });
     let Some(log) = log else { return };
     // Inputs are whole at first. Eight exchanges follow in each run: two devices have one
@@ -339,5 +307,65 @@ fn devices_fetch_from_each_other() {
         let fetches = count(&log, &format!("cuMemcpyAsync {device}"));
         assert_eq!(fetches, 2 * 8 * neighbours, "device {device}");
         assert_eq!(count(&log, &format!("cuStreamWaitEvent {device}")), 2 * fetches);
+    }
+}
+
+/// Buffers of 6 pages lie on three devices, which wait for their neighbours and copy nothing.
+#[test]
+fn devices_have_buffers_together() {
+    let settings = [("FAKE_CUDA_DEVICES", "3"), ("FAKE_CUDA_JOINT", "1")];
+    let log = on_driver("plans::devices_have_buffers_together", &settings, || {
+        run_on_three(6 * 1024);
+    });
+    let Some(log) = log else { return };
+    for (device, neighbours) in [(0, 1), (1, 2), (2, 1)] {
+        // Two buffers in two runs.
+        assert_eq!(count(&log, &format!("cuMemCreate {device}")), 2 * 2, "device {device}");
+        assert_eq!(count(&log, &format!("cuMemAlloc_v2 {device}")), 0);
+        assert_eq!(count(&log, &format!("cuMemcpyAsync {device}")), 0);
+        // All wait for all at both ends.
+        let waits = count(&log, &format!("cuStreamWaitEvent {device}"));
+        assert_eq!(waits, 2 * (2 * 2 + 8 * neighbours), "device {device}");
+    }
+    assert_eq!(count(&log, "cuMemAddressReserve 0"), count(&log, "cuMemAddressFree 0"));
+}
+
+/// Smooths a line of cells on three devices in tiles of 32, by launches and by graphs.
+fn run_on_three(length: i64) {
+    let near = r#"{"near": {"below": [1], "above": [1]}}"#;
+    let tiles = r#"{"count": "N ceildiv 32", "first": "0", "last": "N - 1", "cells": 32}"#;
+    let more = format!(
+        r#"{SWAP}, "bands": {{"rows": "N ceildiv 32", "reach": 1}},
+            "cut": {{"parts": {{"tiles": [{tiles}]}}, "uses": {{"A": {near}}}}}"#
+    );
+    let launch = launch("smooth_rows", ["A", "B"], 1, &format!("{N}, \"row\""), &more);
+    let buffers = [buffer("A", "\"N\"", ""), buffer("B", "\"N\"", "")];
+    let plan = plan("\"N\"", HERE, &buffers, &repeat("steps", &launch));
+    let bound = bind(&plan, &request(length, 0, 9)).unwrap();
+    let inputs = BTreeMap::from([("A".to_owned(), noise_of(&bound))]);
+    for graphs in [false, true] {
+        let opened: Vec<Cuda> = (0..3).map(|ordinal| Cuda::open(ordinal).unwrap()).collect();
+        let mut programs = Vec::new();
+        let peers = Cuda::connect(&opened).unwrap();
+        for cuda in &opened {
+            let mut program = cuda.load(&plan, code().as_bytes()).unwrap();
+            if graphs {
+                program.use_graphs(GraphSettings { chunk: 3, cut_all: true }).unwrap();
+            }
+            if let Some(peers) = &peers {
+                program.join_peers(peers.clone());
+            }
+            programs.push(program);
+        }
+        let mut targets: Vec<&mut (dyn Target + Send)> =
+            programs.iter_mut().map(|program| program as _).collect();
+        let run = (&plan, &bound, &inputs);
+        let mut links = ranks::channels(3, ranks::PATIENCE);
+        let mut control = Control::default();
+        let devices = Devices::along(3);
+        let ran = ranks::on_threads(run, devices, &mut targets, &mut links, &mut control);
+        let outcome = ran.unwrap();
+        let Data::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
+        assert_eq!(*cells, smoothed(length as usize, 9), "graphs: {graphs}");
     }
 }

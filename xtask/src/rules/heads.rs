@@ -6,7 +6,7 @@ use super::{Break, Tree};
 /// The files that may hold `unsafe`: what follows pointers of C and Python, the adapter to MLIR's C
 /// interface, those to CUDA's driver, what loads and calls machine code, what handles crashes, and
 /// what looks at standard output before `main`.
-const MAY_BE_UNSAFE: [&str; 19] = [
+const MAY_BE_UNSAFE: [&str; 20] = [
     "bindings/c/runtime/src/caller.rs",
     "bindings/python/src/memory.rs",
     "dialects/src/mlir.rs",
@@ -20,6 +20,7 @@ const MAY_BE_UNSAFE: [&str; 19] = [
     "runtime/src/cuda/error.rs",
     "runtime/src/cuda/graph.rs",
     "runtime/src/cuda/handle.rs",
+    "runtime/src/cuda/joint.rs",
     "runtime/src/cuda/kernel.rs",
     "runtime/src/cuda/look.rs",
     "runtime/src/cuda/module.rs",

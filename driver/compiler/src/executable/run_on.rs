@@ -95,11 +95,17 @@ impl Executable {
         let ordinals = (device..).take(count);
         let opened =
             ordinals.map(Cuda::open).collect::<Result<Vec<_>, _>>().map_err(Failure::user)?;
+        let peers = match count {
+            1 => None,
+            _ => Cuda::connect(&opened).map_err(Failure::user)?,
+        };
         let mut loaded = Vec::new();
         for cuda in &opened {
-            cuda.connect(&opened).map_err(Failure::user)?;
             let mut program = cuda.load(&self.plan, ptx.as_bytes()).map_err(Failure::user)?;
-            program.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
+            match &peers {
+                Some(peers) => program.join_peers(peers.clone()),
+                None => program.use_graphs(GraphSettings::default()).map_err(Failure::user)?,
+            }
             loaded.push(program);
         }
         let ran =

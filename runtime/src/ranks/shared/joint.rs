@@ -1,0 +1,87 @@
+//! Buffers that devices have together: who makes them, and who waits for whom.
+
+use super::Shared;
+use crate::bind::{Bound, BufferId};
+use crate::execute::{Joined, Shown, TargetError};
+use crate::launch::Launch;
+use crate::ranks::order::Deeds;
+use crate::ranks::region::Region;
+use crate::ranks::work::Work;
+
+impl Shared<'_> {
+    pub(super) fn is_joint(&self, buffer: BufferId) -> bool {
+        self.joint.get(buffer.0) == Some(&true)
+    }
+
+    /// The cells of a buffer that this device fills at the beginning.
+    pub(super) fn filled(&self, buffer: BufferId) -> Region {
+        match self.is_joint(buffer) {
+            true => self.ledger.own(buffer, self.link.device()),
+            false => self.ledger.valid(buffer, self.link.device()),
+        }
+    }
+
+    /// Makes the buffers that the devices have together.
+    pub(super) fn join(&mut self, bound: &Bound) -> Result<Option<Shown>, TargetError> {
+        if !self.joint.contains(&true) {
+            return Ok(None);
+        }
+        self.exchanges += 1;
+        if self.link.device() > 0 {
+            return Ok(Some(self.link.spread(self.exchanges, None)?));
+        }
+        let mut buffers = Vec::new();
+        for (place, (buffer, form)) in bound.buffers.iter().zip(&self.forms).enumerate() {
+            let id = BufferId(place);
+            if self.is_joint(id) {
+                let own = |device: usize| form.runs(self.ledger.own(id, device).areas());
+                let of = |device: usize| own(device).into_iter().map(move |run| (run, device));
+                let mut parts: Vec<_> = (0..self.devices.count()).flat_map(of).collect();
+                parts.sort_unstable_by_key(|(run, _)| run.start);
+                buffers.push(Joined { buffer: id, bytes: buffer.bytes(), parts });
+            }
+        }
+        let shown = self.target.join(&buffers)?;
+        Ok(Some(self.link.spread(self.exchanges, Some(shown))?))
+    }
+
+    /// What all devices do in a launch to the buffers that they have together.
+    pub(super) fn deeds(&self, launch: &Launch<'_>, works: &[Work]) -> Vec<Deeds> {
+        let of = |work: &Work| {
+            let mut deeds = Deeds::new();
+            for (place, buffer) in launch.buffers().filter(|(_, buffer)| self.is_joint(*buffer)) {
+                let deed = deeds.entry(buffer).or_default();
+                work.reads.get(place).into_iter().for_each(|cells| deed.reads.add(cells));
+                work.writes.get(place).into_iter().for_each(|cells| deed.writes.add(cells));
+            }
+            deeds
+        };
+        works.iter().map(of).collect()
+    }
+
+    /// Puts what devices do next behind what others did before.
+    pub(super) fn order_deeds(&mut self, deeds: &[Deeds]) -> Result<(), TargetError> {
+        let pairs = self.order.next(deeds);
+        self.order_pairs(&pairs)
+    }
+
+    fn order_pairs(&mut self, pairs: &[(usize, usize)]) -> Result<(), TargetError> {
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        self.exchanges += 1;
+        self.link.order(self.exchanges, pairs, self.target)
+    }
+
+    /// Puts what any device does next behind what all others did before, where they have buffers
+    /// together.
+    pub(super) fn order_all(&mut self) -> Result<(), TargetError> {
+        if !self.joint.contains(&true) {
+            return Ok(());
+        }
+        let all = 0..self.devices.count();
+        let pairs = all.clone().flat_map(|from| all.clone().map(move |to| (from, to)));
+        let pairs: Vec<_> = pairs.filter(|(from, to)| from != to).collect();
+        self.order_pairs(&pairs)
+    }
+}
