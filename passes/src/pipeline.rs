@@ -10,6 +10,7 @@ use crate::gpu::guard_launches::GuardLaunches;
 use crate::gpu::hoist_guards::HoistGuards;
 use crate::gpu::interleave_records::InterleaveRecords;
 use crate::gpu::lower_peer::LowerPeer;
+use crate::gpu::number_blocks::NumberBlocks;
 use crate::gpu::place_constants::PlaceConstants;
 use crate::gpu::unroll_by_registers::UnrollByRegisters;
 use crate::gpu::vectorize_copies::VectorizeCopies;
@@ -169,6 +170,9 @@ pub fn gpu(config: &Config) -> Vec<Step> {
     }
     steps.push(Step::ours(InterleaveRecords));
     steps.push(Step::ours(CombineStores));
+    if config.lowering.devices.is_some_and(|devices| devices.count() > 1) {
+        steps.push(Step::ours(NumberBlocks));
+    }
     steps.push(Step::ours(GuardLaunches));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     steps

@@ -42,6 +42,7 @@ const BEHIND: &[&Info] = &[
     &gpu::eliminate_barriers::INFO,
     &gpu::unroll_by_registers::INFO,
     &gpu::place_constants::INFO,
+    &gpu::number_blocks::INFO,
     &gpu::guard_launches::INFO,
     &gpu::lower_peer::INFO,
     &llvm::convert_prefetch_to_nvvm::INFO,

@@ -187,16 +187,33 @@ impl Launch<'_> {
         let Some(rows) = self.rows else { return launch };
         let [blocks, ..] = &mut launch.grid;
         *blocks = *blocks / rows.count * (band.end - band.start);
-        for (argument, value) in self.node.arguments.iter().zip(&mut launch.arguments) {
-            if let (Argument::Row, Value::Number(number)) = (argument, value) {
+        launch.begin_at(&Argument::Row, band.start);
+        launch
+    }
+
+    /// The launch of the blocks of some numbers alone; none where its kernel does not take the
+    /// number of the first one.
+    pub fn numbered(&self, numbers: &Range<u32>) -> Option<Self> {
+        if !self.node.arguments.contains(&Argument::Block) {
+            return None;
+        }
+        let mut launch = Self { rows: None, part: None, ..self.clone() };
+        let [blocks, ..] = &mut launch.grid;
+        *blocks = numbers.end - numbers.start;
+        launch.begin_at(&Argument::Block, numbers.start);
+        Some(launch)
+    }
+
+    /// Gives arguments of a kind a value: a number of blocks, of which there are at most 2^31 - 1.
+    fn begin_at(&mut self, kind: &Argument, first: u32) {
+        for (argument, value) in self.node.arguments.iter().zip(&mut self.arguments) {
+            if let (true, Value::Number(number)) = (argument == kind, value) {
                 *number = match number {
-                    Number::I64(_) => Number::I64(band.start.into()),
-                    // Rows are no more than blocks, of which there are at most 2^31 - 1.
-                    _ => Number::I32(band.start.cast_signed()),
+                    Number::I64(_) => Number::I64(first.into()),
+                    _ => Number::I32(first.cast_signed()),
                 };
             }
         }
-        launch
     }
 }
 

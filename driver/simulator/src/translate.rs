@@ -253,6 +253,7 @@ impl<'c> Translator<'c> {
             Binding::Param(name) | Binding::Scalar(name) => number(name, self)?,
             Binding::Step => number("step", self)?,
             Binding::Row => number("row", self)?,
+            Binding::Block => number("block", self)?,
             Binding::Epoch => number("epoch", self)?,
             Binding::Turn => number("turn", self)?,
         };

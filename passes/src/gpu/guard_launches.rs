@@ -34,15 +34,12 @@
 //! would get no guard. A second run changes nothing.
 
 use crate::analysis::reductions;
-use crate::kernel::signature::Signature;
+use crate::kernel::added_argument;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use melior::Context;
-use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
-use melior::ir::r#type::FunctionType;
 use melior::ir::{Module, Region};
-use stencil_dialects::attribute::{self, read};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
@@ -109,7 +106,7 @@ fn guard<'c>(
             let own = mlir::arguments(entry).get(place).copied();
             own.ok_or_else(|| lacks("argument"))?
         }
-        None => with_argument(context, program, launch, condition)?,
+        None => added_argument::add(context, program, launch, Binding::Unless(condition.name))?,
     };
     if is_guarded(&body, value) {
         return Ok(());
@@ -138,31 +135,4 @@ fn is_guarded<'c>(body: &[Op<'c>], value: Val<'c>) -> bool {
     let names = [load, compare, branch, end].map(|op| mlir::name(op));
     names == ["memref.load", "arith.cmpi", "scf.if", "gpu.return"]
         && mlir::operands(load).first().map(|loaded| mlir::key(*loaded)) == Some(mlir::key(value))
-}
-
-/// Gives a kernel the condition as its last argument.
-fn with_argument<'c>(
-    context: &'c Context,
-    program: &Program<'c>,
-    launch: &Launch<'c>,
-    condition: &Field<'c>,
-) -> Result<Val<'c>, Error> {
-    let (op, place) = (launch.op, launch.bindings.len());
-    let lacks = || Error::internal(format!("@{} has no type", launch.name));
-    let entry = mlir::entry(op).ok_or_else(lacks)?;
-    let builder = Builder::new(context, op.location(), entry);
-    let unless = vec![Binding::Unless(condition.name)];
-    let unless = Signature::of_bindings(&builder, program, unless)?;
-    let (ty, own) = unless.types.first().zip(unless.attributes.first()).ok_or_else(lacks)?;
-    let old = read(op, "function_type", attribute::as_type)?;
-    let old = FunctionType::try_from(old).map_err(|_| lacks())?;
-    let inputs = (0..old.input_count()).map(|input| old.input(input));
-    let mut inputs = inputs.collect::<Result<Vec<_>, _>>().map_err(|_| lacks())?;
-    inputs.insert(place, *ty);
-    let function = FunctionType::new(context, &inputs, &[]);
-    mlir::set_attribute(op, "function_type", TypeAttribute::new(function.into()).into());
-    let mut attributes = read(op, "arg_attrs", attribute::as_array)?;
-    attributes.insert(place, *own);
-    mlir::set_attribute(op, "arg_attrs", attribute::array(context, &attributes));
-    Ok(mlir::insert_argument(entry, place, *ty, op.location()))
 }

@@ -7,6 +7,7 @@ pub mod guard_launches;
 pub mod hoist_guards;
 pub mod interleave_records;
 pub mod lower_peer;
+pub mod number_blocks;
 pub mod place_constants;
 mod record_blocks;
 mod record_transform;

@@ -1,5 +1,6 @@
 //! The parts that all lowerings of tile kernels share.
 
+pub mod added_argument;
 pub mod block_limits;
 pub mod boundary;
 pub mod cut;

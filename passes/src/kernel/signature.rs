@@ -89,7 +89,9 @@ impl<'c> Signature<'c> {
                     }
                     MemRefType::new(program.buffer_element(name)?, &[], None, None).into()
                 }
-                Binding::Param(_) | Binding::Row | Binding::Turn => builder.index_type(),
+                Binding::Param(_) | Binding::Row | Binding::Block | Binding::Turn => {
+                    builder.index_type()
+                }
                 Binding::Epoch => builder.integer_type(32),
                 Binding::Flags => {
                     named.push(("llvm.noalias", Attribute::unit(context)));
@@ -134,7 +136,7 @@ impl<'c> Signature<'c> {
                     sources.insert(*name, buffer);
                     targets.insert(*name, buffer);
                 }
-                Binding::Param(_) | Binding::Unless(_) => {}
+                Binding::Param(_) | Binding::Block | Binding::Unless(_) => {}
                 Binding::Epoch => epoch = Some(*value),
                 Binding::Flags => flags = Some(*value),
                 Binding::Turn => turn = Some(*value),

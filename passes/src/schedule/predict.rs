@@ -205,17 +205,18 @@ fn rank(program: &Program) -> Result<usize, Error> {
 }
 
 /// The part of a launch that the device with the most tiles computes; none where devices can't
-/// share it. GPUs share launches of which a part can be launched.
+/// share it.
 fn busiest(
-    subject: &Subject<'_, '_>,
     launch: &Launch<'_>,
     sizes: &Large<'_>,
     devices: Option<Devices>,
 ) -> Result<Option<f64>, Error> {
     let Some(devices) = devices.filter(|devices| devices.count() > 1) else { return Ok(Some(1.0)) };
-    let is_shared = subject.processor.is_some() || launch.bands.is_some();
-    let Some(cut) = launch.cut.as_ref().filter(|_| is_shared) else { return Ok(None) };
-    let Parts::Tiles { counts, .. } = &cut.parts else { return Ok(None) };
+    let Some(cut) = launch.cut.as_ref() else { return Ok(None) };
+    let Parts::Tiles { counts, .. } = &cut.parts else {
+        // Blocks of points are shared out one by one.
+        return Ok(Some(1.0 / devices.count() as f64));
+    };
     let tiles = sizes.evaluate(*counts)?.into_iter();
     let tiles: Vec<u32> = tiles.map(|count| u32::try_from(count.max(0)).unwrap_or(0)).collect();
     let count = |share: Vec<Range<u32>>| share.iter().map(|own| own.len() as f64).product::<f64>();
@@ -250,7 +251,7 @@ fn candidate<'c>(
         let tiles = strategy.tiles_per_block(work.threads);
         let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
         let grid = launch.grid.iter().map(|map| count(*map)).collect::<Result<Vec<_>, _>>()?;
-        let Some(part) = busiest(subject, launch, &sizes, settings.devices)? else {
+        let Some(part) = busiest(launch, &sizes, settings.devices)? else {
             return Ok(None);
         };
         let (blocks, redundancy) = (part * grid.iter().product::<f64>(), traffic.redundancy);

@@ -4,6 +4,7 @@
 
 use super::device::Device;
 use super::error::CudaError;
+use crate::execute::Joined;
 use cudarc::driver::sys::{self, CUresult};
 use std::ops::Range;
 use std::ptr::null_mut;
@@ -28,14 +29,11 @@ pub(super) struct Joint {
 }
 
 impl Joint {
-    /// Memory whose parts lie on devices, by their place among the peers: the parts are in order
-    /// and without gaps. A page that two parts have lies where it begins. Pages begin with any
-    /// values. The context of the first device must be current.
-    pub fn new(
-        peers: &Peers,
-        bytes: usize,
-        parts: &[(Range<usize>, usize)],
-    ) -> Result<Self, CudaError> {
+    /// Memory whose parts lie on devices, by their place among the peers ([`Joined::parts`]). A
+    /// page lies on one device. Pages begin with any values. The context of the first device must
+    /// be current.
+    pub fn new(peers: &Peers, Joined { bytes, parts, .. }: &Joined) -> Result<Self, CudaError> {
+        let bytes = *bytes;
         let devices = Arc::clone(&peers.0);
         let unknown = || CudaError::Peers { count: devices.len() };
         let first = devices.first().ok_or_else(unknown)?;

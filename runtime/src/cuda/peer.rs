@@ -64,7 +64,7 @@ pub(super) fn join(program: &Program, buffers: &[Joined]) -> Result<Shown, CudaE
     let peers = program.peers.as_ref().ok_or_else(alone)?;
     program.stream.enter()?;
     let made = buffers.iter().map(|joined| {
-        let joint = Joint::new(peers, joined.bytes, &joined.parts)?;
+        let joint = Joint::new(peers, joined)?;
         Ok((joined.buffer, Arc::new(joint)))
     });
     Ok(Arc::new(made.collect::<Result<All, CudaError>>()?))

@@ -326,8 +326,12 @@ impl Target for Program {
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
-        if launch.part.is_some() {
-            return Err(CudaError::Part { kernel: launch.kernel.name.clone() }.into());
+        if let Some(part) = &launch.part {
+            // Each range of blocks is a launch.
+            let alone = || CudaError::Part { kernel: launch.kernel.name.clone() };
+            return part
+                .iter()
+                .try_for_each(|numbers| self.launch(&launch.numbered(numbers).ok_or_else(alone)?));
         }
         let sent = match self.graphs.take() {
             Some(mut graphs) => {

@@ -19,7 +19,8 @@ pub struct Joined {
     pub buffer: BufferId,
     /// Its size.
     pub bytes: usize,
-    /// Its bytes, in order and without gaps, each with the device on which it should lie.
+    /// Bytes of it, in the order of their first ones, each with the device on which they should
+    /// lie. Others lie beside those that follow.
     pub parts: Vec<(Range<usize>, usize)>,
 }
 

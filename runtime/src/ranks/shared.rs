@@ -262,7 +262,12 @@ fn part_of<'p>(launch: &Launch<'p>, blocks: &Blocks) -> Launch<'p> {
             Launch { rows: None, ..Launch { rows, ..launch.clone() }.band(own) }
         }
         Blocks::Numbers(numbers) => {
-            Launch { part: Some(numbers.as_slice().into()), ..launch.clone() }
+            let numbered = match numbers.as_slice() {
+                [one] => launch.numbered(one),
+                _ => None,
+            };
+            let part = || Launch { part: Some(numbers.as_slice().into()), ..launch.clone() };
+            numbered.unwrap_or_else(part)
         }
     }
 }
@@ -298,7 +303,7 @@ impl Target for Shared<'_> {
             held.saturating_mul(form.bytes) as u64
         });
         let bytes = bytes.fold(0, u64::saturating_add);
-        let joined = self.join(bound)?;
+        let joined = self.join(bound, &survey.homes)?;
         self.target.allocate_part(bound, bytes, joined.as_ref())
     }
 

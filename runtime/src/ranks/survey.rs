@@ -4,9 +4,14 @@ use super::devices::Devices;
 use super::error::RankError;
 use super::groups::groups;
 use super::region::Region;
-use super::work::{Form, of_launch};
+use super::work::{Form, Work, of_launch};
 use crate::bind::Bound;
-use crate::plan::Plan;
+use crate::launch::{Action, LaunchError, Launches};
+use crate::plan::{self, Plan};
+use std::collections::BTreeMap;
+
+/// Launches of a run that are counted.
+const COUNTED: usize = 1000;
 
 /// What devices use of each buffer.
 #[derive(Clone, Debug)]
@@ -14,6 +19,9 @@ pub struct Survey {
     /// For each buffer and device the cells of all launches that use it, or memory that it
     /// exchanges with it.
     pub held: Vec<Vec<Region>>,
+    /// For each buffer and device the cells that it writes in the launch that is done most often,
+    /// or that it reads where none writes.
+    pub homes: Vec<Vec<Region>>,
     /// For each buffer whether devices can have it together. No two of them write a cell of it in
     /// one launch. One that all read whole, and nobody writes, is better apart.
     pub joint: Vec<bool>,
@@ -31,6 +39,8 @@ pub fn survey(
 ) -> Result<Survey, RankError> {
     let (count, buffers) = (devices.count(), bound.buffers.len());
     let mut held = vec![vec![Region::default(); count]; buffers];
+    let times = times(plan, bound)?;
+    let mut homes = vec![Home::default(); buffers];
     let (mut written, mut together) = (vec![false; buffers], vec![true; buffers]);
     for node in plan.launches() {
         let Some(grid) = crate::launch::grid_of(node, bound)? else { continue };
@@ -42,6 +52,9 @@ pub fn survey(
         for (argument, place) in places.iter().enumerate() {
             let Some(place) = *place else { continue };
             let Some(held) = held.get_mut(place) else { continue };
+            if let Some(home) = homes.get_mut(place) {
+                home.note(&works, argument, times.get(&address(node)).copied().unwrap_or(0));
+            }
             let mut all = Region::default();
             for (work, held) in works.iter().zip(held) {
                 let (reads, writes) = (work.reads.get(argument), work.writes.get(argument));
@@ -69,6 +82,13 @@ pub fn survey(
                 }
             }
         }
+        let best = group.iter().filter_map(|place| homes.get(*place)).max_by_key(|one| one.rank());
+        let best = best.cloned().unwrap_or_default();
+        for place in &group {
+            if let Some(home) = homes.get_mut(*place) {
+                home.clone_from(&best);
+            }
+        }
         let is = |flags: &[bool], place: &usize| flags.get(*place) == Some(&true);
         let whole = |place: &usize| {
             let (held, form) = (held.get(*place), forms.get(*place));
@@ -85,5 +105,50 @@ pub fn survey(
             }
         }
     }
-    Ok(Survey { held, joint })
+    let homes = homes.into_iter().map(|home| home.cells).collect();
+    Ok(Survey { held, homes, joint })
+}
+
+/// Where the cells of a buffer should lie.
+#[derive(Clone, Debug, Default)]
+struct Home {
+    written: bool,
+    times: u64,
+    cells: Vec<Region>,
+}
+
+impl Home {
+    /// Writes count before reads, and a launch that is done more often before another one.
+    fn rank(&self) -> (bool, u64) {
+        (self.written, self.times)
+    }
+
+    fn note(&mut self, works: &[Work], argument: usize, times: u64) {
+        let cells = |of: fn(&Work) -> &Vec<Region>| -> Vec<Region> {
+            works.iter().map(|work| of(work).get(argument).cloned().unwrap_or_default()).collect()
+        };
+        let writes = cells(|work| &work.writes);
+        let written = writes.iter().any(|cells| !cells.is_empty());
+        let cells = if written { writes } else { cells(|work| &work.reads) };
+        let found = Self { written, times, cells };
+        if self.cells.is_empty() || found.rank() > self.rank() {
+            *self = found;
+        }
+    }
+}
+
+/// How often each launch of a plan is done among the first ones of a run.
+fn times(plan: &Plan, bound: &Bound) -> Result<BTreeMap<usize, u64>, LaunchError> {
+    let mut times = BTreeMap::new();
+    for action in Launches::new(plan, bound)?.take(COUNTED) {
+        if let Action::Launch(launch) = action {
+            *times.entry(address(launch.node)).or_default() += 1;
+        }
+    }
+    Ok(times)
+}
+
+/// The plan stays where it is, so a launch is told by its place in memory.
+fn address(node: &plan::Launch) -> usize {
+    std::ptr::from_ref(node).addr()
 }

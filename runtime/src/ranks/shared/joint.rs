@@ -22,7 +22,11 @@ impl Shared<'_> {
     }
 
     /// Makes the buffers that the devices have together.
-    pub(super) fn join(&mut self, bound: &Bound) -> Result<Option<Shown>, TargetError> {
+    pub(super) fn join(
+        &mut self,
+        bound: &Bound,
+        homes: &[Vec<Region>],
+    ) -> Result<Option<Shown>, TargetError> {
         if !self.joint.contains(&true) {
             return Ok(None);
         }
@@ -34,9 +38,11 @@ impl Shared<'_> {
         for (place, (buffer, form)) in bound.buffers.iter().zip(&self.forms).enumerate() {
             let id = BufferId(place);
             if self.is_joint(id) {
-                let own = |device: usize| form.runs(self.ledger.own(id, device).areas());
-                let of = |device: usize| own(device).into_iter().map(move |run| (run, device));
-                let mut parts: Vec<_> = (0..self.devices.count()).flat_map(of).collect();
+                let homes = homes.get(place).into_iter().flatten().enumerate();
+                let parts = homes.flat_map(|(device, cells)| {
+                    form.runs(cells.areas()).into_iter().map(move |run| (run, device))
+                });
+                let mut parts: Vec<_> = parts.collect();
                 parts.sort_unstable_by_key(|(run, _)| run.start);
                 buffers.push(Joined { buffer: id, bytes: buffer.bytes(), parts });
             }
