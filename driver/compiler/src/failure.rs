@@ -113,11 +113,12 @@ impl Failure {
     /// exist; of affine loops a division by zero and a loop whose iterations are said to be
     /// parallel and touch one cell.
     pub(crate) fn of_module(error: &ExecuteError, cancelled: bool, written: Written) -> Self {
-        let author = |problem| match (written, problem) {
-            (Written::Kernels, _) | (_, Problem::DivisionByZero) => true,
-            (Written::Nest, Problem::Race) => true,
-            (Written::Functions, Problem::OutOfBounds) => true,
-            _ => false,
+        let author = |problem| match written {
+            Written::Kernels => true,
+            Written::Nest => matches!(problem, Problem::DivisionByZero | Problem::Race),
+            Written::Functions => {
+                matches!(problem, Problem::DivisionByZero | Problem::OutOfBounds)
+            }
         };
         match (simulation_error(error), error) {
             (Some(fault), _) if author(fault.problem) => Self::user(fault),
