@@ -27,6 +27,12 @@ pub trait Pass {
         Ok(true)
     }
 
+    /// Whether the pass accepts branches between blocks. Other passes follow structured control
+    /// flow, and the runner refuses them on a module that has branches.
+    fn takes_branches(&self) -> bool {
+        false
+    }
+
     /// Changes the module. The runner verifies it before and after.
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error>;
 }

@@ -1,10 +1,11 @@
 //! Runs the steps of a pipeline over a module: ours and upstream's, with verification, timing and
 //! dumps in one place.
 
-use crate::pass::Step;
+use crate::pass::{Pass, Step};
 use crate::stencil::verify;
 use melior::Context;
 use melior::ir::Module;
+use melior::ir::operation::OperationLike;
 use std::time::{Duration, Instant};
 use stencil_dialects::error::{Error, Fault};
 use stencil_dialects::mlir;
@@ -49,6 +50,9 @@ impl Runner<'_> {
                 Step::Ours(pass) => (pass.info().name, Fault::Internal),
                 Step::Upstream(text) => (text.as_str(), Fault::User),
             };
+            if let Step::Ours(pass) = step {
+                refuse_branches(pass.as_ref(), module)?;
+            }
             let has_work = step.has_work(module).map_err(|error| in_pass(error, name))?;
             if has_work {
                 step.run(context, module).map_err(|error| in_pass(error, name))?;
@@ -71,6 +75,24 @@ impl Runner<'_> {
         self.timing.push(("verification".to_owned(), verification));
         Ok(())
     }
+}
+
+/// Refuses a pass that follows structured control flow on a module that has branches.
+fn refuse_branches(pass: &dyn Pass, module: &Module) -> Result<(), Error> {
+    if pass.takes_branches() {
+        return Ok(());
+    }
+    let mut all = mlir::walk(mlir::module_op(module)).into_iter();
+    let Some(branch) = all.find(|op| op.successor_count() > 0) else { return Ok(()) };
+    Err(Error::new(
+        mlir::place(branch.location()),
+        format!(
+            "the pass {} follows structured control flow, and {} is a branch between blocks; run \
+             the pass before convert-scf-to-cf, and write kernels with scf.if and scf.for",
+            pass.info().name,
+            mlir::name(branch)
+        ),
+    ))
 }
 
 fn in_pass(error: Error, pass: &str) -> Error {

@@ -5,10 +5,11 @@ use crate::inline_calls;
 use crate::session::Session;
 use melior::Context;
 use melior::ir::Module;
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Error, Place};
 use stencil_dialects::mlir;
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
+use stencil_passes::affine::lower_affine_nest;
 use stencil_passes::stencil::compute_element;
 
 /// Checks a program for the reference, which runs its own functions: others may not take their
@@ -28,12 +29,20 @@ pub(crate) fn checked(session: &Session, source: &Source) -> Result<Program, Fai
 /// in that of the only one where it is called `compute_element`.
 ///
 /// # Errors
-/// A function that does not fit. The place is in the source of the functions.
+/// A function that does not fit, and a module of affine loops, which has no point functions. The
+/// place is in the source of the functions.
 pub fn replace_functions<'c>(
     context: &'c Context,
     module: &Module<'c>,
     element: &Source,
 ) -> Result<(), Error> {
+    if lower_affine_nest::function(module)?.is_some() {
+        return Err(Error::new(
+            Place::file(&element.name),
+            "a function of affine loops has no point functions that others could replace; leave \
+             the option element out",
+        ));
+    }
     let mut by = mlir::parse_module(context, &element.text, &element.name)?;
     inline_calls::run(context, &mut by)?;
     compute_element::replace(module, &by)

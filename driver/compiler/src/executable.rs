@@ -13,6 +13,7 @@ use crate::pauses;
 use crate::processor::Machine;
 use crate::session::Session;
 use crate::stages::{self, Compilation, Timing, text_with_places};
+use crate::written::Written;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -52,8 +53,8 @@ pub struct Executable {
     source: Source,
     plan: Plan,
     code: Code,
-    /// Whether it is a function of affine loops, which has no steps to choose.
-    nest: bool,
+    /// A function of affine loops has no steps to choose.
+    written: Written,
     /// After how many steps it looks whether it ends early.
     every: Option<i64>,
     timing: Timing,
@@ -97,7 +98,14 @@ impl Executable {
                 let plan = declarations(&program)?;
                 let every = program.until.as_ref().map(|until| until.every);
                 let code = Code::Program(Box::new(program));
-                Ok(Self { source: source.clone(), plan, code, nest: false, every, timing })
+                Ok(Self {
+                    source: source.clone(),
+                    plan,
+                    code,
+                    written: Written::Functions,
+                    every,
+                    timing,
+                })
             }
             Target::Simulator { seed } => {
                 Self::compiled(session, source, control, target, |compilation, _| {
@@ -129,7 +137,14 @@ impl Executable {
     ) -> Self {
         let every = plan.steps_between_looks();
         let code = Code::Object(Machine::new(object, threads));
-        Self { source: source.clone(), plan, code, nest: false, every, timing: Timing::new() }
+        Self {
+            source: source.clone(),
+            plan,
+            code,
+            written: Written::Functions,
+            every,
+            timing: Timing::new(),
+        }
     }
 
     /// Compiles to the gpu level, and from there to what `code` makes of it.
@@ -157,9 +172,9 @@ impl Executable {
         };
         let (plan, code) =
             lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;
-        let (nest, timing) = (compilation.is_nest(), compilation.timing);
+        let (written, timing) = (compilation.written, compilation.timing);
         let every = plan.steps_between_looks();
-        Ok(Self { source: source.clone(), plan, code, nest, every, timing })
+        Ok(Self { source: source.clone(), plan, code, written, every, timing })
     }
 
     /// Its launch plan; for the reference the declarations alone.
@@ -191,7 +206,7 @@ impl Executable {
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let paused = control.pauses.is_some() || request.first_step != 0;
-        if self.nest && (request.steps.is_some() || paused) {
+        if self.written == Written::Nest && (request.steps.is_some() || paused) {
             let why = "a function of affine loops has no steps to choose; leave them out";
             return Err(Failure::user(format!("{}: {why}", self.source.name)));
         }

@@ -1,5 +1,6 @@
 //! The one error of this crate: messages with their places, and whose fault they are.
 
+use crate::written::Written;
 use std::fmt::{self, Display, Formatter};
 use stencil_dialects::error::{Decline, Error, Fault, Place};
 use stencil_frontend::diagnostics::{self, Diagnostic, Look};
@@ -107,18 +108,21 @@ impl Failure {
         }
     }
 
-    /// The same of a module in MLIR, where some problems are its author's fault: a division by zero
-    /// and the read of a cell that does not exist, or of a function of affine loops (`nest`) a
-    /// division by zero and a loop whose iterations are said to be parallel and touch one cell.
-    pub(crate) fn of_module(error: &ExecuteError, cancelled: bool, nest: bool) -> Self {
-        let author = |problem| match problem {
-            Problem::DivisionByZero => true,
-            Problem::Race => nest,
-            Problem::OutOfBounds => !nest,
-            _ => false,
+    /// The same of a module in MLIR, where some problems are its author's fault: all of kernels
+    /// written by hand; of point functions a division by zero and the read of a cell that does not
+    /// exist; of affine loops a division by zero and a loop whose iterations are said to be
+    /// parallel and touch one cell.
+    pub(crate) fn of_module(error: &ExecuteError, cancelled: bool, written: Written) -> Self {
+        let author = |problem| match written {
+            Written::Kernels => true,
+            Written::Nest => matches!(problem, Problem::DivisionByZero | Problem::Race),
+            Written::Functions => {
+                matches!(problem, Problem::DivisionByZero | Problem::OutOfBounds)
+            }
         };
-        match simulation_error(error) {
-            Some(fault) if author(fault.problem) => Self::user(fault),
+        match (simulation_error(error), error) {
+            (Some(fault), _) if author(fault.problem) => Self::user(fault),
+            (None, ExecuteError::Stuck(_)) if written == Written::Kernels => Self::user(error),
             _ => Self::of_run(error, cancelled),
         }
     }

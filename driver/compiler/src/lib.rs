@@ -42,6 +42,7 @@ pub mod toolchain;
 pub mod traffic;
 mod train;
 mod waves;
+mod written;
 
 pub use check::{Checked, compare};
 pub use control::{Control, Pause, Pauses, Progress, Results};

@@ -11,6 +11,7 @@ use crate::nest;
 use crate::processor;
 use crate::session::Options;
 use crate::toolchain;
+use crate::written::Written;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
@@ -50,8 +51,8 @@ pub struct Compilation<'c, 's> {
     source: &'s Source,
     options: &'s Options,
     control: Control<'s>,
-    /// Whether the module was made from a function of affine loops.
-    nest: bool,
+    /// What the source holds.
+    pub(crate) written: Written,
     /// The target of the module.
     target: target::Target,
     /// The module at the level reached.
@@ -143,19 +144,18 @@ impl<'c, 's> Compilation<'c, 's> {
             import::module(context, &check(source, options)?, source, options.arithmetic)
                 .map_err(in_source)?
         };
+        let written = Written::of(&module, source).map_err(in_source)?;
         if let Some(element) = &options.element {
             replace_functions(context, &module, element)
                 .map_err(|error| Failure::in_source(&error, element))?;
         }
         let timing = vec![(CHECK.to_owned(), start.elapsed())];
-        let function = lower_affine_nest::function(&module).map_err(in_source)?;
-        if let Some(function) = function {
+        if let Some(function) = lower_affine_nest::function(&module).map_err(in_source)? {
             nest::permit(context, function, options.arithmetic).map_err(in_source)?;
         }
-        let nest = function.is_some();
         let (target, place) = (options.target()?, &source.name);
         let mut compilation =
-            Self { context, source, options, control, nest, target, module, timing };
+            Self { context, source, options, control, written, target, module, timing };
         compilation.record_target()?;
         if let Some(pace) = options.pace {
             tiled::set_pace(context, &compilation.module, pace);
@@ -163,7 +163,7 @@ impl<'c, 's> Compilation<'c, 's> {
         if compilation.processor().is_some() {
             processor::refuse_choices(&options.config, place)?;
         }
-        if nest {
+        if compilation.is_nest() {
             nest::refuse_choices(&options.config, place)?;
         } else {
             nest::refuse_options(&options.config, place)?;
@@ -236,7 +236,7 @@ impl<'c, 's> Compilation<'c, 's> {
 
     /// Whether the module was made from a function of affine loops.
     pub(crate) fn is_nest(&self) -> bool {
-        self.nest
+        self.written == Written::Nest
     }
 
     /// On to the tiled level.
@@ -245,7 +245,8 @@ impl<'c, 's> Compilation<'c, 's> {
     /// When no schedule takes the program, or the one asked for does not. A function of affine
     /// loops has no tiled level.
     pub fn tile(&mut self) -> Result<(), Failure> {
-        if self.nest {
+        self.written.refuse_kernels(self.source)?;
+        if self.is_nest() {
             return Err(Failure::user(format!(
                 "{}: a function of affine loops has no tiled level; choose another one",
                 self.source.name
@@ -261,7 +262,7 @@ impl<'c, 's> Compilation<'c, 's> {
     /// When the schedule asked for does not fit.
     pub fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
         self.control.check()?;
-        if self.nest {
+        if self.is_nest() {
             return Ok(Vec::new());
         }
         let Config { choice, lowering, .. } = &self.options.config;
@@ -275,7 +276,7 @@ impl<'c, 's> Compilation<'c, 's> {
     /// When the schedule asked for does not fit.
     pub fn waves(&self) -> Result<Vec<Sweep>, Failure> {
         self.control.check()?;
-        if self.nest {
+        if self.is_nest() {
             return Ok(Vec::new());
         }
         let Config { choice, lowering, .. } = &self.options.config;
@@ -289,7 +290,7 @@ impl<'c, 's> Compilation<'c, 's> {
     /// # Errors
     /// What is wrong with the function.
     pub(crate) fn order_nest(&mut self) -> Result<(), Failure> {
-        match self.nest {
+        match self.is_nest() {
             true => self.run(&pipeline::nest_order(&self.options.config)),
             false => Ok(()),
         }
@@ -300,7 +301,7 @@ impl<'c, 's> Compilation<'c, 's> {
     /// # Errors
     /// When a lowering declines its kernel.
     pub fn lower(&mut self) -> Result<(), Failure> {
-        match (self.nest, self.processor()) {
+        match (self.is_nest(), self.processor()) {
             (true, None) => self.run(&pipeline::nest_gpu(&self.options.config)),
             (false, None) => self.run(&pipeline::gpu(&self.options.config)),
             (false, Some(_)) => self.run(&pipeline::host()),
@@ -324,7 +325,7 @@ impl<'c, 's> Compilation<'c, 's> {
                 upstream::asked(|| self.run(&steps))
             }
             None => {
-                if !self.nest {
+                if !self.is_nest() {
                     self.tile()?;
                 }
                 self.lower()

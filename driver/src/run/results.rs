@@ -82,6 +82,18 @@ fn has_step(path: &Path) -> bool {
     path.to_string_lossy().contains(STEP)
 }
 
+/// Refuses a name whose last brace is not closed: it is rarely meant.
+fn check_braces(path: &Path) -> Result<(), Failure> {
+    let text = path.to_string_lossy();
+    match text.rsplit_once('{') {
+        Some((_, rest)) if !rest.contains('}') => Err(Failure::user(format!(
+            "a brace of the name {text} is not closed; write {STEP} for the number of the step, \
+             or leave the brace out"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Whether two names can be of one file, where each `{step}` stands for digits.
 fn may_meet(one: &Path, other: &Path) -> bool {
     let [one, other] = [one, other].map(letters);
@@ -203,6 +215,7 @@ impl<'a> Results<'a> {
     ) -> Result<Self, Failure> {
         let user = |text: String| Err(Failure::user(text));
         paths.values().try_for_each(|path| Kind::check(path))?;
+        paths.values().try_for_each(|path| check_braces(path))?;
         let drawn = |path: &Path| Kind::of(path) != Kind::Cells;
         for field in &records(&declared.fields) {
             let Some(path) = paths.get(field.name).filter(|path| drawn(path)) else { continue };

@@ -82,6 +82,10 @@ impl Pass for LowerPeer {
         &INFO
     }
 
+    fn takes_branches(&self) -> bool {
+        true
+    }
+
     fn options(&self) -> Vec<(&'static str, String)> {
         let other = Self::new(64);
         let options = [

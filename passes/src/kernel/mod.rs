@@ -26,3 +26,4 @@ pub mod signature;
 pub mod tile_ends;
 pub mod tile_kernels;
 pub mod tile_place;
+pub mod total_division;

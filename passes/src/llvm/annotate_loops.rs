@@ -39,6 +39,10 @@ impl Pass for AnnotateLoops {
         &INFO
     }
 
+    fn takes_branches(&self) -> bool {
+        true
+    }
+
     fn run<'c>(&self, _: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let all = mlir::operations(mlir::body(module)).into_iter().flat_map(mlir::walk);
         for branch in all.filter(|op| mlir::name(*op) == "llvm.br") {

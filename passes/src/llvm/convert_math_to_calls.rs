@@ -1,10 +1,12 @@
 //! `convert-math-to-calls`: math functions that a processor has no instructions for become calls of
-//! the C library's, and the smaller and the larger of two floats become comparisons.
+//! the C library's, the smaller and the larger of two floats become comparisons, and divisions of
+//! integers have a result for all operands.
 //!
 //! Needs: functions for a processor. Guarantees: no `math.exp` and the like, no `arith.remf` of f32
 //! and f64, and no `arith.minnumf` and `arith.maxnumf`. The negative zero is smaller than the
 //! other, as in the language. On a processor LLVM's own operation may take either. A float of 16
-//! bits is widened to f32 for a call.
+//! bits is widened to f32 for a call. A division of scalar integers ends no process: by 0 it is 0,
+//! and its remainder the dividend.
 //!
 //! ```text
 //! %1 = math.exp %0 : f32
@@ -18,7 +20,7 @@
 //! `emit-object` removes it.
 
 use super::emit_object::LIBRARY;
-use crate::kernel::host_function;
+use crate::kernel::{host_function, total_division};
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use melior::Context;
@@ -47,6 +49,10 @@ impl Pass for ConvertMathToCalls {
         &INFO
     }
 
+    fn takes_branches(&self) -> bool {
+        true
+    }
+
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
         Ok(host_function::is_there(module))
     }
@@ -61,6 +67,10 @@ impl Pass for ConvertMathToCalls {
             let value = match mlir::name(op) {
                 "arith.minnumf" => smaller(&builder, op, true)?,
                 "arith.maxnumf" => smaller(&builder, op, false)?,
+                name if total_division::is_partial(op) => match mlir::operands(op).as_slice() {
+                    [a, b] => total_division::divide(&builder, name, *a, *b)?,
+                    _ => continue,
+                },
                 name => match function(name) {
                     Some(function) if is_in_library(op) => {
                         let outer = builder.at(body);

@@ -38,6 +38,10 @@ impl Pass for ConvertPrefetchToNvvm {
         &INFO
     }
 
+    fn takes_branches(&self) -> bool {
+        true
+    }
+
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
         Ok(mlir::walk(mlir::module_op(module)).into_iter().any(is_prefetch))
     }

@@ -46,6 +46,10 @@ impl Pass for HostEntries {
         &INFO
     }
 
+    fn takes_branches(&self) -> bool {
+        true
+    }
+
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
         Ok(host_function::is_there(module))
     }

@@ -57,6 +57,10 @@ impl Pass for LoadConstants {
         &INFO
     }
 
+    fn takes_branches(&self) -> bool {
+        true
+    }
+
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
         Ok(kernel_modules(module).any(|kernels| users(kernels).next().is_some()))
     }

@@ -91,8 +91,8 @@ impl Pass for TileOverlapped {
         let program = Program::read(module)?;
         let Some(first) = program.applies.first() else {
             return Err(Error::user(
-                "there is no stencil.apply to tile; the program has no functions, or is tiled \
-                 already",
+                "there is no stencil.apply to tile; add a function, or name the passes that lower \
+                 a program that is tiled already",
             ));
         };
         regions::refuse_far_reads(&program)?;

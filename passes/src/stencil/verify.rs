@@ -27,6 +27,10 @@ impl Pass for StencilVerify {
         &INFO
     }
 
+    fn takes_branches(&self) -> bool {
+        true
+    }
+
     fn run<'c>(&self, _: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         check(module)
     }

@@ -19,7 +19,7 @@
 // NAIVE: error: declined [height]: the strategy naive runs one step per launch; leave pyramid-height out or choose another strategy
 // UNKNOWN: error: the pass tile-overlapped has no option 'height'; it has strategy, tile, pyramid-height, per-thread
 // VALUE: error: 'tile' is no option; write name=value
-// TWICE: error: there is no stencil.apply to tile; the program has no functions, or is tiled already
+// TWICE: error: there is no stencil.apply to tile; add a function, or name the passes that lower a program that is tiled already
 module @shift attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()

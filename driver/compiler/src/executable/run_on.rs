@@ -164,7 +164,7 @@ impl Executable {
         };
         let cancelled = control.is_cancelled();
         let ran = ran.map_err(|error| match stages::is_mlir(&self.source) {
-            true => Failure::of_module(&error, cancelled, self.nest),
+            true => Failure::of_module(&error, cancelled, self.written),
             false => Failure::of_run(&error, cancelled),
         })?;
         let execute::Outcome { outputs, launched } = ran;

@@ -5,10 +5,11 @@
 
 use melior::ir::{Type, ValueLike};
 use stencil_dialects::attribute;
-use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_frontend::program::BinaryOp;
+use stencil_passes::kernel::total_division;
 use stencil_runtime::array::Element;
 
 /// The type of a value.
@@ -32,9 +33,7 @@ pub fn bits(element: Element, value: i128) -> i64 {
     }
 }
 
-/// `a / b` or `a % b` of integers. The operations of the IR have no meaning where `b` is 0, or
-/// where the quotient is out of range: there `a / 0` is 0, `a % 0` is `a`, and dividing by -1 is
-/// negating.
+/// `a / b` or `a % b` of integers, with a result for all of them.
 pub fn divide<'c>(
     builder: &Builder<'c>,
     op: BinaryOp,
@@ -42,25 +41,9 @@ pub fn divide<'c>(
     a: Val<'c>,
     b: Val<'c>,
 ) -> Result<Val<'c>, Error> {
-    let ty = a.r#type();
-    let (zero, one) = (builder.constant(ty, 0)?, builder.constant(ty, 1)?);
-    let by_zero = builder.compare(Compare::Eq, b, zero)?;
-    let divisor = builder.select(by_zero, one, b)?;
-    let division = op == BinaryOp::Div;
-    if element.is_unsigned() {
-        let result =
-            builder.binary(if division { "arith.divui" } else { "arith.remui" }, a, divisor)?;
-        return builder.select(by_zero, if division { zero } else { a }, result);
-    }
-    let negates = builder.compare(Compare::Eq, b, builder.constant(ty, -1)?)?;
-    let divisor = builder.select(negates, one, divisor)?;
-    if division {
-        let result = builder.binary("arith.divsi", a, divisor)?;
-        let result = builder.select(negates, builder.binary("arith.subi", zero, a)?, result)?;
-        return builder.select(by_zero, zero, result);
-    }
-    let result = builder.binary("arith.remsi", a, divisor)?;
-    builder.select(by_zero, a, result)
+    let word = if op == BinaryOp::Div { "div" } else { "rem" };
+    let sign = if element.is_unsigned() { "ui" } else { "si" };
+    total_division::divide(builder, &format!("arith.{word}{sign}"), a, b)
 }
 
 /// `a << b` or `a >> b`. The operations of the IR have no meaning where `b` is not below the bits

@@ -38,10 +38,11 @@ pub struct Bound {
 
 /// Bounds of one side, and values of one bound, that are kept.
 const MOST_BOUNDS: usize = 6;
-/// Coefficients and constants of bounds are no larger, and sizes neither where it matters: sums of
-/// four products stay within 64 bits.
+/// Coefficients and constants of bounds are no larger, and sizes neither where it matters: a
+/// constant and four products, one of them with the steps, stay below 2^62, so that the sum of two
+/// bounds stays within 64 bits. A grid may end at the largest constant.
 const LARGEST_COEFFICIENT: u64 = 1 << 16;
-const LARGEST_CONSTANT: u64 = 1 << 56;
+const LARGEST_CONSTANT: u64 = limits::GRID_END.unsigned_abs();
 const LARGEST_SIZE: i64 = 1 << 40;
 
 impl Bound {

@@ -1,0 +1,51 @@
+//! What the author of a source has written: it decides which passes run, and whose fault a failure
+//! of a run is.
+
+use crate::failure::Failure;
+use crate::stages::is_mlir;
+use melior::ir::Module;
+use stencil_dialects::error::Error;
+use stencil_dialects::{mlir, tiled};
+use stencil_frontend::source::Source;
+use stencil_passes::affine::lower_affine_nest;
+
+/// What the author of a source has written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// Point functions: a program, or a module in MLIR.
+    Functions,
+    /// A function of affine loops.
+    Nest,
+    /// Kernels, which no pass has made.
+    Kernels,
+}
+
+impl Written {
+    /// What a source holds, from the module that it was read as.
+    ///
+    /// # Errors
+    /// Several functions of affine loops.
+    pub(crate) fn of(module: &Module, source: &Source) -> Result<Self, Error> {
+        if lower_affine_nest::function(module)?.is_some() {
+            return Ok(Self::Nest);
+        }
+        let mut all = mlir::walk(mlir::module_op(module)).into_iter();
+        let kernels = is_mlir(source) && all.any(tiled::is_launched);
+        Ok(if kernels { Self::Kernels } else { Self::Functions })
+    }
+
+    /// Refuses to lower kernels, which need no lowering.
+    ///
+    /// # Errors
+    /// When the source holds kernels.
+    pub(crate) fn refuse_kernels(self, source: &Source) -> Result<(), Failure> {
+        if self != Self::Kernels {
+            return Ok(());
+        }
+        Err(Failure::user(format!(
+            "{} holds kernels already; take them as they are with the option \
+             passes='builtin.module()', or name passes that change them",
+            source.name
+        )))
+    }
+}
