@@ -1,15 +1,19 @@
-//! `place-constants`: small arrays that all lanes of a warp read alike come from constant memory.
+//! `place-constants`: puts small arrays into constant memory if all lanes of a warp read the same
+//! element.
 //!
 //! Source: Baskaran et al., A Compiler Framework for Optimization of Affine Loop Nests for General
 //! Purpose Computations on GPUs, section 5.4; Ryoo et al., Optimization Principles and Application
-//! Performance Evaluation of a Multithreaded GPU Using CUDA, table 1: a read from constant memory
-//! is as fast as one from a register if all threads of a warp read the same element. A run fills
-//! the variable with the field's input before its first launch.
+//! Performance Evaluation of a Multithreaded GPU Using CUDA, table 1: constant memory is as fast as
+//! a register if all threads of a warp read the same element. A run fills the variable with the
+//! field's input before its first launch.
 //!
-//! Needs: lowered kernels (`tiled.grid`), whoever made them. Guarantees: the same loads of the same
-//! numbers; the variables of a module fit in the constant memory that the device has beside the
-//! table of `load-constants`; a second run changes nothing. The argument stays, unused, so that
-//! launches stay as they are. Kernels that read one field share a variable.
+//! Needs: a module with `stencil.params`, and kernels of any compiler with `tiled.grid`,
+//! `known_block_size`, and `tiled.binding` and `tiled.name` at their arguments. A `stencil.field` of
+//! each name has the role and the grid of the array. Kernels without `tiled.grid` get a note.
+//!
+//! Guarantees: the same values are loaded. The variables of a module fit in the constant memory of
+//! the device, beside the table of `load-constants`. A second run changes nothing. The argument
+//! stays, unused, so launches need no change. Kernels that read one field share a variable.
 //!
 //! ```text
 //! gpu.func @k(%w: memref<f32> {tiled.binding = "read", tiled.name = "W"}, ...) {
@@ -25,11 +29,11 @@
 //!   ... memref.load %v[%k, %l]
 //! ```
 //!
-//! Leaves alone, with a note in `tiled.not_constant`: arrays that a kernel of the module stores to,
-//! those whose size is not fixed or does not fit, those of which lanes may read different elements,
-//! and those that an operation uses otherwise than by views of fixed shape and loads. Whether lanes
-//! agree is followed for some iterations and blocks (`analysis/lane_addresses.rs`); where they do
-//! not, the loads are slower and as right.
+//! Some arrays stay in global memory, with a note in `tiled.not_constant`: arrays that a kernel of
+//! the module stores to, arrays of open size, arrays that do not fit, arrays of which lanes may read
+//! different elements, and arrays that are used by other operations than loads and views of fixed
+//! shape. The lanes are compared in some iterations and blocks (`analysis/lane_addresses.rs`). If
+//! they differ elsewhere, the loads are slower, and their results are unchanged.
 
 use crate::analysis::lane_addresses::{self, Uses};
 use crate::kernel::field_buffers::extents;
@@ -52,7 +56,7 @@ use stencil_runtime::device::Device;
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "place-constants",
-    summary: "read small arrays that all lanes read alike from constant memory",
+    summary: "read small arrays from constant memory if all lanes read the same element",
     options: &[],
     read: |_: &Options| Ok(Box::new(PlaceConstants)),
 };
