@@ -8,8 +8,8 @@
 //! field's input before its first launch.
 //!
 //! Needs: a module with `stencil.params`, and kernels of any compiler with `tiled.grid`,
-//! `known_block_size`, and `tiled.binding` and `tiled.name` at their arguments. A `stencil.field` of
-//! each name has the role and the grid of the array. Kernels without `tiled.grid` get a note.
+//! `known_block_size`, and `tiled.binding` and `tiled.name` at their arguments. The `stencil.field`
+//! of a name has the role and the grid of the array. Kernels without `tiled.grid` get a note.
 //!
 //! Guarantees: the same values are loaded. The variables of a module fit in the constant memory of
 //! the device, beside the table of `load-constants`. A second run changes nothing. The argument
@@ -30,9 +30,9 @@
 //! ```
 //!
 //! Some arrays stay in global memory, with a note in `tiled.not_constant`: arrays that a kernel of
-//! the module stores to, arrays of open size, arrays that do not fit, arrays of which lanes may read
-//! different elements, and arrays that are used by other operations than loads and views of fixed
-//! shape. The lanes are compared in some iterations and blocks (`analysis/lane_addresses.rs`). If
+//! the module stores to, arrays of open size, arrays that do not fit, arrays of which lanes may
+//! read different elements, and arrays that are used by other operations than loads and views of
+//! fixed shape. The lanes are compared in some iterations and blocks (`analysis/lane_addresses.rs`). If
 //! they differ elsewhere, the loads are slower, and their results are unchanged.
 
 use crate::analysis::lane_addresses::{self, Uses};

@@ -26,9 +26,9 @@
 //! multiple of 16 bytes. An array with `llvm.align` needs no check of its address. A shared buffer
 //! with vector accesses gets `llvm.align`.
 //!
-//! Copies that `vector_copies.rs` cannot prove safe stay unchanged. So do copies to rows of a shared
-//! buffer that are no multiple of 16 bytes (`bank-pad` may add one word), copies in a loop over a
-//! thread's elements, and elements that fill no whole vector. Where neighbouring elements go to a
+//! Copies that `vector_copies.rs` cannot prove safe stay unchanged. So do copies to rows of a
+//! shared buffer that are no multiple of 16 bytes (`bank-pad` may add one word), copies in a loop
+//! over a thread's elements, and elements that fill no whole vector. Where neighbouring elements go to a
 //! column of the shared buffer, only the loads become vectors. `bank-pad` comes first, since it
 //! decides the rows. `eliminate-barriers` comes later, since the proof needs its barriers.
 
