@@ -70,13 +70,20 @@ impl Pass for PlaceConstants {
     }
 
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
-        let is_kernel = |op: &Op| mlir::name(*op) == "gpu.func" && tiled::is_launched(*op);
-        let kernels = mlir::walk(mlir::module_op(module)).iter().any(is_kernel);
-        Ok(kernels && stencil::is_program(module))
+        Ok(!kernels(module).is_empty())
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let module: &Module<'c> = module;
+        let is_program = stencil::is_program(module);
+        for kernel in kernels(module) {
+            if !is_program || !tiled::is_launched(kernel) {
+                tiled::set_not_constant(context, kernel, &[NO_LAUNCH.to_owned()]);
+            }
+        }
+        if !is_program {
+            return Ok(());
+        }
         let device = Target::of(module)?.device;
         let program = Program::read(module)?;
         let launches = tiled::launches(module)?;
@@ -87,16 +94,25 @@ impl Pass for PlaceConstants {
     }
 }
 
-/// Bytes of the first level of the cache of constant memory (Jia et al., Dissecting the NVIDIA
-/// Volta GPU Architecture via Microbenchmarking, 2018). Tables of 32 KiB and more, whose addresses
-/// move in a loop, were 3 to 7 times slower on an H200 than copies in shared memory, and tables of
-/// up to 2 KiB never slower (decision 038).
-const FIRST_LEVEL: u64 = 2 << 10;
+/// The note at a kernel of which nobody tells what its arrays are, and what fills a variable.
+const NO_LAUNCH: &str =
+    "all arrays: the kernel needs `tiled.grid`, and the module `stencil.params`";
+
+/// The kernels of a module, whether or not it says how they are launched.
+fn kernels<'c>(module: &Module<'c>) -> Vec<Op<'c>> {
+    let is_kernel = |op: &Op| {
+        let is_entry = || mlir::attribute(*op, "gpu.kernel").is_some();
+        mlir::name(*op) == "gpu.func" && (tiled::is_launched(*op) || is_entry())
+    };
+    mlir::walk(mlir::module_op(module)).into_iter().filter(is_kernel).collect()
+}
 
 /// Bytes of constant memory for arrays: at most the first level of its cache, and those that
-/// `load-constants` leaves.
+/// `load-constants` leaves. Tables of 32 KiB and more, whose addresses move in a loop, were 3 to 7
+/// times slower on an H200 than copies in shared memory, and tables that fit never slower
+/// (decision 038).
 pub fn room(device: &Device) -> u64 {
-    device.constant_memory.saturating_sub(MOST_BYTES).min(FIRST_LEVEL)
+    device.constant_memory.saturating_sub(MOST_BYTES).min(device.constant_cache)
 }
 
 /// Arrays on their way to constant memory.
