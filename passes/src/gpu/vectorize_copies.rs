@@ -28,9 +28,9 @@
 //!
 //! Copies that `vector_copies.rs` cannot prove safe stay unchanged. So do copies to rows of a
 //! shared buffer that are no multiple of 16 bytes (`bank-pad` may add one word), copies in a loop
-//! over a thread's elements, and elements that fill no whole vector. Where neighbouring elements go to a
-//! column of the shared buffer, only the loads become vectors. `bank-pad` comes first, since it
-//! decides the rows. `eliminate-barriers` comes later, since the proof needs its barriers.
+//! over a thread's elements, and elements that fill no whole vector. Where neighbouring elements go
+//! to a column of the shared buffer, only the loads become vectors. `bank-pad` comes first, since
+//! it decides the rows. `eliminate-barriers` comes later, since the proof needs its barriers.
 
 use crate::analysis::shared_copies::{self, ElementCopy, Site};
 use crate::analysis::thread_values::{self, ThreadValues};
