@@ -105,6 +105,8 @@ pub struct Device {
     pub shared_reserved: u64,
     /// Bytes of constant memory that code may declare.
     pub constant_memory: u64,
+    /// Bytes of the first level of the cache of constant memory.
+    pub constant_cache: u64,
     /// Where the figures come from.
     pub source: &'static str,
 }

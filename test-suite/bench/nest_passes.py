@@ -7,13 +7,14 @@
 `build` needs the compiled project, ptxas, nvcc with CUDA's headers, and no GPU. `measure` needs
 Python, NumPy, CuPy, PyTorch and a GPU. A version without a pass is the list of the default without
 it; others are options of the compiler. Products stand beside cuBLAS by PyTorch, without TF32. Each
-version is compared with PyTorch's result, but adi, which is not. Calls follow each other without a
-pause.
+version is compared with PyTorch's result. Those of adi are compared with the interpreter on a small
+grid, and with code without tiles at full size. Calls follow each other without a pause.
 """
 
 import json
 import math
 import re
+import subprocess
 
 import common
 import gpu
@@ -50,6 +51,9 @@ POINTS, SAMPLES = 262144, 2048
 CELLS = 8192
 PLANE, ATOMS = 2048, 2048
 ADI_SIZES, ADI_STEPS = [4096, 16384], 4
+# Data of both comparisons, the small grid, and the largest error relative to the largest value.
+ADI_DATA = ["--in", "u=random:1", "--set", "r=0.3"]
+ADI_SMALL, ADI_TOLERANCE = 100, 1e-5
 
 
 def stem(program, version):
@@ -67,6 +71,11 @@ def build(args):
             name = stem(program, version)
             used[name] = nests_tables.worst(gpu.compiled(args, name, source, *options))
             gpu.progress(f"{name}: {used[name]}")
+    adi = common.ROOT / "test-suite/nests/adi.mlir"
+    gpu.compiled(args, stem("adi", "plain"), adi, "--no-nest-tiles", "--no-place-constants")
+    small = common.pairs("--size", {"N": ADI_SMALL, "T": ADI_STEPS})
+    common.call([args.release / "stencilc", "run", adi, "--target", "reference", *small, *ADI_DATA,
+                 "--out", f"u={args.folder / 'adi.npy'}"])
     gpu.prepared(args, "nest_passes.json", ["nests_tables.py", "nest_passes.py"], {"used": used})
 
 
@@ -188,19 +197,32 @@ class Bench(nests_tables.Bench):
         self.all_versions("cp", PLANE, 8 * PLANE**2 * ATOMS, (data | {"V": volume}, sizes),
                           volume.zero_, right, 3, {"spacing": 0.1})
 
+    def swept(self, name, size, *options):
+        """What stencil-bench measures of a plan of ADI, which is compared as the options say. A
+        result that differs is no failure: the record has it."""
+        file = self.folder / f"{name}.json"
+        file.unlink(missing_ok=True)
+        subprocess.run([self.folder / "stencil-bench", self.folder / f"{name}.plan.json",
+                        *common.pairs("--size", {"N": size, "T": ADI_STEPS}), *ADI_DATA,
+                        "--tolerance", str(ADI_TOLERANCE), *options, "--json", file])
+        return json.loads(file.read_text())["results"][0]
+
     def sweeps(self):
-        """ADI, whose own arrays stencil-bench allocates; its results are compared by the tests."""
+        """ADI, whose own arrays stencil-bench allocates."""
+        plain = stem("adi", "plain")
+        small = ["--expect", f"u={self.folder / 'adi.npy'}"]
+        right = {name: self.swept(name, ADI_SMALL, *small)["check"]["passed"]
+                 for name in [plain, *(stem("adi", version) for version in ADI)]}
         for size in ADI_SIZES:
             for version in ADI:
                 name = stem("adi", version)
-                file = self.folder / f"{name}.json"
-                common.call([self.folder / "stencil-bench", self.folder / f"{name}.plan.json",
-                             "--size", f"N={size}", "--size", f"T={ADI_STEPS}", "--set", "r=0.3",
-                             "--repeat", 5, "--warmup", 1, "--json", file])
-                seconds = json.loads(file.read_text())["results"][0]["seconds"]
+                large = ["--reference", self.folder / f"{plain}.plan.json"]
+                result = self.swept(name, size, *large, "--repeat", "5", "--warmup", "1")
+                seconds = result["seconds"]
+                check = right[plain] and right[name] and result["check"]["passed"]
                 columns = {"figure": "passes", "program": "adi", "size": size, "version": version}
                 # A forward step of a sweep has 9 operations and a backward one 2.
-                self.row(columns, name, 22 * size**2 * ADI_STEPS, seconds, None)
+                self.row(columns, name, 22 * size**2 * ADI_STEPS, seconds, check)
 
 
 def measure(args):

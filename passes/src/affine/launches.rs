@@ -281,16 +281,15 @@ impl<'c, 'p> Search<'c, 'p> {
                 && !self.loads_elsewhere(&inside, fixed, &mapping.space)
         };
         let Some(mapping) = all.into_iter().find(suits) else { return 0 };
-        let paths = statements.iter().filter_map(|at| nest.statements.get(*at));
-        let paths: Vec<&[usize]> = paths.map(|statement| statement.loops.as_slice()).collect();
-        launch.axes = axes(&mapping, &paths);
+        let own: Vec<&Statement> =
+            statements.iter().filter_map(|at| nest.statements.get(*at)).collect();
+        launch.axes = axes(&mapping, nest, &own);
         let copied = mapping.buffers.iter().filter(|buffer| buffer.copied);
         launch.copied = copied.map(|buffer| buffer.array).collect();
         let constant = mapping.buffers.iter().filter(|buffer| buffer.constant);
         launch.constant = constant.map(|buffer| buffer.array).collect();
-        let in_space =
-            |path: &&[usize]| path.iter().filter(|at| launch.axes.contains_key(at)).count();
-        paths.iter().map(in_space).sum()
+        let axes = &launch.axes;
+        own.iter().flat_map(|one| &one.loops).filter(|at| axes.contains_key(at)).count()
     }
 
     /// A launch's loop as one that the host runs, with the loops in space of its launches.
@@ -333,22 +332,35 @@ impl<'c, 'p> Search<'c, 'p> {
 }
 
 /// An axis for each loop in space, at most [`MOST_AXES`] around a statement: x for the loop that
-/// numbers the threads of a warp, the others from the inside.
-fn axes(mapping: &Mapping, paths: &[&[usize]]) -> BTreeMap<usize, usize> {
+/// numbers the threads of a warp, the others by the dimension of a stored array that they move
+/// along, the fastest one first. The order of the loops in the text decides only between others.
+fn axes(mapping: &Mapping, nest: &Nest, statements: &[&Statement]) -> BTreeMap<usize, usize> {
     let mut space: BTreeSet<usize> = mapping.space.iter().copied().collect();
-    for path in paths {
+    for statement in statements {
         let beside_x = |at: &&usize| space.contains(*at) && !mapping.x.contains(*at);
-        let inside: Vec<usize> = path.iter().filter(beside_x).copied().collect();
+        let inside: Vec<usize> = statement.loops.iter().filter(beside_x).copied().collect();
         // A loop in space may as well run within each thread.
         let most = MOST_AXES - 1;
         let outer: BTreeSet<usize> = inside.into_iter().rev().skip(most).collect();
         space.retain(|at| !outer.contains(at));
     }
+    let slowness = |at: &usize| {
+        let moved = |index: &Linear| {
+            index.coefficients.get(nest.sizes + at).is_some_and(|factor| *factor != 0)
+        };
+        let stores = statements.iter().filter_map(|statement| statement.references.last());
+        stores.filter_map(|store| store.indices.iter().rev().position(moved)).min()
+    };
+    let mut inner_first: Vec<usize> = space.into_iter().rev().collect();
+    inner_first.sort_by_key(|at| slowness(at).unwrap_or(usize::MAX));
     let mut axes = BTreeMap::new();
-    for at in space.into_iter().rev() {
-        let mut around = paths.iter().filter(|path| path.contains(&at)).copied().flatten();
-        let mut taken: BTreeSet<usize> = BTreeSet::new();
-        taken.extend(around.by_ref().filter_map(|other| axes.get(other)));
+    for at in inner_first {
+        let around = statements.iter().filter(|statement| statement.loops.contains(&at));
+        let taken: BTreeSet<usize> = around
+            .flat_map(|one| &one.loops)
+            .filter_map(|other| axes.get(other))
+            .copied()
+            .collect();
         let first = usize::from(!mapping.x.contains(&at));
         axes.extend((first..).find(|axis| !taken.contains(axis)).map(|axis| (at, axis)));
     }

@@ -1,12 +1,12 @@
-//! `eliminate-barriers`: barriers that order nothing are left out.
+//! `eliminate-barriers`: removes barriers that order no accesses.
 //!
-//! A barrier orders the accesses between the barriers before it and itself with those between
-//! itself and the barriers behind it. It is left out where no such pair of accesses by different
-//! threads can meet, one of them a write (`analysis/memory_effects.rs`). Accesses of a thread to
-//! its own elements need no barrier: those with the thread's number as an index, along each axis.
+//! A barrier orders the accesses since the barrier before it with those up to the barrier after it.
+//! It is removed if no two of these accesses, one before and one after, are by different threads
+//! to one element, with at least one write (`analysis/memory_effects.rs`). A thread's accesses to
+//! its own elements need no barrier. These have the thread's number as an index along each axis.
 //!
-//! Needs: `gpu.func`s, whoever made them. Guarantees: the same results; a second run changes
-//! nothing, since a barrier that is left out leaves more to order for the others.
+//! Needs: `gpu.func`s of any compiler. Guarantees: the same results; a second run changes nothing.
+//! Removing a barrier only adds accesses that the remaining barriers order.
 //!
 //! ```text
 //! memref.store %a, %s[%thread_id_x]
@@ -23,10 +23,9 @@
 //! %c = memref.load %s[%other]
 //! ```
 //!
-//! Leaves alone: barriers beside operations that are not known to leave memory alone, such as
-//! flags between blocks, asynchronous copies and calls; and kernels with branches between blocks of
-//! operations. Upstream's pass of this aim takes
-//! `func.func` alone, and tells no elements of a buffer apart.
+//! Keeps barriers beside operations with unknown effects on memory, such as flags between blocks,
+//! asynchronous copies and calls. Keeps all barriers of a kernel with several basic blocks.
+//! Upstream's pass for this purpose runs on `func.func` alone, and treats a buffer as one element.
 
 use crate::analysis::memory_effects::{Effects, Kernel};
 use crate::options::Options;
@@ -41,7 +40,7 @@ use stencil_dialects::mlir::{self, Op};
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "eliminate-barriers",
-    summary: "leave out barriers that order nothing",
+    summary: "remove barriers that order no accesses",
     options: &[],
     read: |_: &Options| Ok(Box::new(EliminateBarriers)),
 };

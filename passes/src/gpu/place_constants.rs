@@ -1,15 +1,19 @@
-//! `place-constants`: small arrays that all lanes of a warp read alike come from constant memory.
+//! `place-constants`: puts small arrays into constant memory if all lanes of a warp read the same
+//! element.
 //!
 //! Source: Baskaran et al., A Compiler Framework for Optimization of Affine Loop Nests for General
 //! Purpose Computations on GPUs, section 5.4; Ryoo et al., Optimization Principles and Application
-//! Performance Evaluation of a Multithreaded GPU Using CUDA, table 1: a read from constant memory
-//! is as fast as one from a register if all threads of a warp read the same element. A run fills
-//! the variable with the field's input before its first launch.
+//! Performance Evaluation of a Multithreaded GPU Using CUDA, table 1: constant memory is as fast as
+//! a register if all threads of a warp read the same element. A run fills the variable with the
+//! field's input before its first launch.
 //!
-//! Needs: lowered kernels (`tiled.grid`), whoever made them. Guarantees: the same loads of the same
-//! numbers; the variables of a module fit in the constant memory that the device has beside the
-//! table of `load-constants`; a second run changes nothing. The argument stays, unused, so that
-//! launches stay as they are. Kernels that read one field share a variable.
+//! Needs: a module with `stencil.params`, and kernels of any compiler with `tiled.grid`,
+//! `known_block_size`, and `tiled.binding` and `tiled.name` at their arguments. The `stencil.field`
+//! of a name has the role and the grid of the array. Kernels without `tiled.grid` get a note.
+//!
+//! Guarantees: the same values are loaded. The variables of a module fit in the constant memory of
+//! the device, beside the table of `load-constants`. A second run changes nothing. The argument
+//! stays, unused, so launches need no change. Kernels that read one field share a variable.
 //!
 //! ```text
 //! gpu.func @k(%w: memref<f32> {tiled.binding = "read", tiled.name = "W"}, ...) {
@@ -25,11 +29,12 @@
 //!   ... memref.load %v[%k, %l]
 //! ```
 //!
-//! Leaves alone, with a note in `tiled.not_constant`: arrays that a kernel of the module stores to,
-//! those whose size is not fixed or does not fit, those of which lanes may read different elements,
-//! and those that an operation uses otherwise than by views of fixed shape and loads. Whether lanes
-//! agree is followed for some iterations and blocks (`analysis/lane_addresses.rs`); where they do
-//! not, the loads are slower and as right.
+//! Some arrays stay in global memory, with a note in `tiled.not_constant`: arrays that a kernel of
+//! the module stores to, arrays of open size, arrays that do not fit, arrays of which lanes may
+//! read different elements, and arrays that are used by other operations than loads and views of
+//! fixed shape. The lanes are compared in some iterations and blocks
+//! (`analysis/lane_addresses.rs`). If they differ elsewhere, the loads are slower, and their
+//! results are unchanged.
 
 use crate::analysis::lane_addresses::{self, Uses};
 use crate::kernel::field_buffers::extents;
@@ -52,7 +57,7 @@ use stencil_runtime::device::Device;
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "place-constants",
-    summary: "read small arrays that all lanes read alike from constant memory",
+    summary: "read small arrays from constant memory if all lanes read the same element",
     options: &[],
     read: |_: &Options| Ok(Box::new(PlaceConstants)),
 };
@@ -66,13 +71,20 @@ impl Pass for PlaceConstants {
     }
 
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
-        let is_kernel = |op: &Op| mlir::name(*op) == "gpu.func" && tiled::is_launched(*op);
-        let kernels = mlir::walk(mlir::module_op(module)).iter().any(is_kernel);
-        Ok(kernels && stencil::is_program(module))
+        Ok(!kernels(module).is_empty())
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let module: &Module<'c> = module;
+        let is_program = stencil::is_program(module);
+        for kernel in kernels(module) {
+            if !is_program || !tiled::is_launched(kernel) {
+                tiled::set_not_constant(context, kernel, &[NO_LAUNCH.to_owned()]);
+            }
+        }
+        if !is_program {
+            return Ok(());
+        }
         let device = Target::of(module)?.device;
         let program = Program::read(module)?;
         let launches = tiled::launches(module)?;
@@ -83,16 +95,25 @@ impl Pass for PlaceConstants {
     }
 }
 
-/// Bytes of the first level of the cache of constant memory (Jia et al., Dissecting the NVIDIA
-/// Volta GPU Architecture via Microbenchmarking, 2018). Tables of 32 KiB and more, whose addresses
-/// move in a loop, were 3 to 7 times slower on an H200 than copies in shared memory, and tables of
-/// up to 2 KiB never slower (decision 038).
-const FIRST_LEVEL: u64 = 2 << 10;
+/// The note at a kernel of which nobody tells what its arrays are, and what fills a variable.
+const NO_LAUNCH: &str =
+    "all arrays: the kernel needs `tiled.grid`, and the module `stencil.params`";
+
+/// The kernels of a module, whether or not it says how they are launched.
+fn kernels<'c>(module: &Module<'c>) -> Vec<Op<'c>> {
+    let is_kernel = |op: &Op| {
+        let is_entry = || mlir::attribute(*op, "gpu.kernel").is_some();
+        mlir::name(*op) == "gpu.func" && (tiled::is_launched(*op) || is_entry())
+    };
+    mlir::walk(mlir::module_op(module)).into_iter().filter(is_kernel).collect()
+}
 
 /// Bytes of constant memory for arrays: at most the first level of its cache, and those that
-/// `load-constants` leaves.
+/// `load-constants` leaves. Tables of 32 KiB and more, whose addresses move in a loop, were 3 to 7
+/// times slower on an H200 than copies in shared memory, and tables that fit never slower
+/// (decision 038).
 pub fn room(device: &Device) -> u64 {
-    device.constant_memory.saturating_sub(MOST_BYTES).min(FIRST_LEVEL)
+    device.constant_memory.saturating_sub(MOST_BYTES).min(device.constant_cache)
 }
 
 /// Arrays on their way to constant memory.

@@ -1,11 +1,12 @@
 //! `vectorize-copies`: copies of single elements from global to shared memory become copies of
 //! vectors of 16 bytes.
 //!
-//! Needs: `gpu.func`s with `known_block_size`, whoever made them; `canonicalize` and `cse` before.
-//! Guarantees: the same values in shared memory between the same barriers, so that results keep
-//! their bits; each vector access is aligned. Where run-time sizes or the address of an array
-//! decide that, a branch does that all threads take alike. Its other side has the copies as they
-//! were. A second run changes nothing.
+//! Needs: `gpu.func`s of any compiler with `known_block_size`; `canonicalize` and `cse` before.
+//! Guarantees: the same values in shared memory between the same barriers, so results are the same
+//! bit for bit. Each vector access is aligned. Where alignment depends on run-time sizes or on the
+//! address of an array, the kernel checks it at run time by a branch that is the same for all
+//! threads of a block. The other side of the branch has the copies of single elements. A second run
+//! changes nothing.
 //!
 //! ```text
 //! %t = gpu.thread_id x                          // of 64 threads
@@ -21,15 +22,15 @@
 //! gpu.barrier
 //! ```
 //!
-//! `%aligned` is: lengths of rows are multiples of 4, and the address of `%A` is one of 16 bytes.
-//! An array with `llvm.align` needs no look at its address. A buffer that gets vectors has
-//! `llvm.align`.
+//! `%aligned` holds if the lengths of rows are multiples of 4 elements and the address of `%A` is a
+//! multiple of 16 bytes. An array with `llvm.align` needs no check of its address. A shared buffer
+//! with vector accesses gets `llvm.align`.
 //!
-//! Leaves alone: what `analysis/vector_copies.rs` does not prove. Rows of a shared buffer that are
-//! no multiple of 16 bytes, such as those that `bank-pad` made longer by one word; copies by a loop
-//! over a thread's elements; elements that no full vector covers. Where neighbours go to a column
-//! of the shared buffer, loads alone become vectors. So `bank-pad` comes first, and
-//! `eliminate-barriers`, which leaves less to prove with, behind.
+//! Copies that `vector_copies.rs` cannot prove safe stay unchanged. So do copies to rows of a
+//! shared buffer that are no multiple of 16 bytes (`bank-pad` may add one word), copies in a loop
+//! over a thread's elements, and elements that fill no whole vector. Where neighbouring elements go
+//! to a column of the shared buffer, only the loads become vectors. `bank-pad` comes first, since
+//! it decides the rows. `eliminate-barriers` comes later, since the proof needs its barriers.
 
 use crate::analysis::shared_copies::{self, ElementCopy, Site};
 use crate::analysis::thread_values::{self, ThreadValues};

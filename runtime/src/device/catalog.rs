@@ -93,6 +93,9 @@ pub const H200: Device = Device {
     shared_per_block: 227 * 1024,
     static_shared_per_block: 48 * 1024,
     constant_memory: 64 * 1024,
+    // Jia et al., Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking, 2018; later
+    // devices are taken to have as much. Decision 038 has rates of an H200 on both sides of it.
+    constant_cache: 2 * 1024,
     shared_reserved: 1024,
     source: "clocks of blocks, barriers, fetches and rounds fitted to kernels with one thread a \
              point and with tiles in shared memory, those of a warp's instructions to the \
@@ -255,6 +258,7 @@ pub const MI300X: Device = Device {
     static_shared_per_block: 64 * 1024,
     // Nothing fills it: no runtime of ours drives such a device.
     constant_memory: 0,
+    constant_cache: 0,
     shared_reserved: 0,
     source: "compute units, clock, memory, its bandwidth and rates: MI300X data sheet; registers, \
              shared memory (LDS) and L2 (4 MB of each of eight dies): AMD CDNA 3 Architecture \

@@ -55,7 +55,8 @@ module @hand attributes {gpu.container_module, stencil.params = ["N"], stencil.s
       gpu.return
     }
     // No launch states what fills a variable of a kernel without bindings.
-    // CHECK: gpu.func @foreign(%{{.*}}: memref<8xf32>, %{{.*}}: memref<8xf32>) kernel {
+    // CHECK: gpu.func @foreign(%{{.*}}: memref<8xf32>, %{{.*}}: memref<8xf32>) kernel
+    // CHECK-SAME: tiled.not_constant = ["all arrays: the kernel needs `tiled.grid`, and the module `stencil.params`"]
     gpu.func @foreign(%o: memref<8xf32>, %w: memref<8xf32>) kernel {
       %c0 = arith.constant 0 : index
       %0 = memref.load %w[%c0] : memref<8xf32>

@@ -11,13 +11,27 @@ const PROGRAMS: [(&str, &[&str]); 2] = [
     ("d3q19", &["--size", "N=5", "--size", "M=6", "--size", "L=256"]),
 ];
 
+/// Strategies that have an array of structs, with the programs that they take.
+const STRATEGIES: [(&str, &[&str]); 5] = [
+    ("naive", &["d2q9", "d3q19"]),
+    ("block", &["d2q9"]),
+    ("stream", &["d2q9", "d3q19"]),
+    ("plane", &["d2q9"]),
+    ("patch", &["d2q9", "d3q19"]),
+];
+
 /// The result of a run on the simulator, and its counters by kernel.
 fn run(program: &str, sizes: &[&str], layout: &str) -> (Vec<u8>, Vec<Value>) {
+    run_by("naive", program, sizes, layout)
+}
+
+/// The same by another strategy.
+fn run_by(strategy: &str, program: &str, sizes: &[&str], layout: &str) -> (Vec<u8>, Vec<Value>) {
     let scratch = Scratch::new();
     scratch.copy(&format!("programs/{program}.stencil"));
     let file = format!("{program}.stencil");
     let run = ["run", &file, "--target", "sim", "--steps", "3", "--in", "F=random:1", "--check"];
-    let one = ["--strategy", "naive"];
+    let one = ["--strategy", strategy];
     let written = ["--out", "F=f.npy", "--report-json", "counters.json", "--layout", layout];
     let outcome =
         scratch.run("stencilc", &[&run, sizes, one.as_slice(), written.as_slice()].concat());
@@ -73,9 +87,43 @@ fn with_kernels<const COUNT: usize>(
     (result, kernels.try_into().unwrap())
 }
 
+/// Kernels behind the transform, and those on blocks, are as coalesced as those of separate arrays.
+#[test]
+fn all_strategies_are_coalesced_behind_the_transform() {
+    let mut taken = 0;
+    for (strategy, program, sizes) in STRATEGIES.into_iter().flat_map(|(strategy, programs)| {
+        let takes = move |(program, _): &(&str, _)| programs.contains(program);
+        PROGRAMS.into_iter().filter(takes).map(move |(program, sizes)| (strategy, program, sizes))
+    }) {
+        let of = |layout| run_by(strategy, program, sizes, layout);
+        let (separate, wanted) = of("soa");
+        let (direct, scattered) = of("aos-direct");
+        let (relaid, kernels) = of("aos");
+        let (blocks, blocked) = of("blocks");
+        assert!(
+            [direct, relaid, blocks].iter().all(|one| *one == separate),
+            "{strategy} {program}"
+        );
+        assert_eq!(kernels.len(), wanted.len() + 2, "{strategy} {program}");
+        for (place, kernel) in wanted.iter().enumerate() {
+            let best = efficiency(kernel);
+            println!("{program} {strategy}: {:.3}, {best:.3}", efficiency(&scattered[place]));
+            assert!(efficiency(&scattered[place]) < 0.3, "{strategy} {program}");
+            assert!(best > 5.0 * efficiency(&scattered[place]), "{strategy} {program}: {best}");
+            assert_eq!(efficiency(&kernels[place]), best, "{strategy} {program}");
+            assert_eq!(efficiency(&blocked[place]), best, "{strategy} {program}");
+        }
+        for moves in &kernels[wanted.len()..] {
+            assert!(efficiency(moves) > 0.99, "{strategy} {program} {}", moves["name"]);
+        }
+        taken += 1;
+    }
+    assert_eq!(taken, 8);
+}
+
 #[test]
 fn all_strategies_take_arrays_of_structs() {
-    for strategy in ["naive", "block", "stream", "plane"] {
+    for (strategy, _) in STRATEGIES {
         for layout in ["aos-direct", "aos-relaid", "blocks"] {
             let scratch = Scratch::new();
             scratch.copy("programs/d2q9.stencil");
