@@ -194,13 +194,13 @@ impl Launch<'_> {
     /// The launch of the blocks of some numbers alone; none where its kernel does not take the
     /// number of the first one.
     pub fn numbered(&self, numbers: &Range<u32>) -> Option<Self> {
-        if !self.node.arguments.contains(&Argument::Block) {
+        if !self.node.arguments.contains(&Argument::FirstBlock) {
             return None;
         }
         let mut launch = Self { rows: None, part: None, ..self.clone() };
         let [blocks, ..] = &mut launch.grid;
         *blocks = numbers.end - numbers.start;
-        launch.begin_at(&Argument::Block, numbers.start);
+        launch.begin_at(&Argument::FirstBlock, numbers.start);
         Some(launch)
     }
 

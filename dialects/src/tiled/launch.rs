@@ -46,7 +46,7 @@ pub enum Binding<'c> {
     /// The number of the launch's first block in x, from 0, of
     /// [`index_width`](super::index_width) bits. It is above 0 where some of its blocks are
     /// launched by themselves.
-    Block,
+    FirstBlock,
     /// The value of the flags before the launch, as i32.
     Epoch,
     /// The number of the launch among those of [`Launch::turns`], from 0, of
@@ -163,7 +163,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
                 ("scalar", Some(name)) => Binding::Scalar(name),
                 ("step", None) => Binding::Step,
                 ("row", None) => Binding::Row,
-                ("block", None) => Binding::Block,
+                ("first_block", None) => Binding::FirstBlock,
                 ("epoch", None) => Binding::Epoch,
                 ("turn", None) => Binding::Turn,
                 ("flags", None) => Binding::Flags,
@@ -229,7 +229,7 @@ pub fn binding_attributes<'c>(
         Binding::Scalar(name) => ("scalar", Some(name)),
         Binding::Step => ("step", None),
         Binding::Row => ("row", None),
-        Binding::Block => ("block", None),
+        Binding::FirstBlock => ("first_block", None),
         Binding::Epoch => ("epoch", None),
         Binding::Turn => ("turn", None),
         Binding::Flags => ("flags", None),

@@ -12,7 +12,8 @@ use melior::ir::{Attribute, Module};
 const OURS: [&str; 3] = ["stencil.", "tiled.", "peer."];
 
 /// Our attributes of a module.
-const MODULE: &[&str] = &["stencil.params", "stencil.steps", "stencil.constants", "stencil.target"];
+const MODULE: &[&str] =
+    &["stencil.params", "stencil.steps", "stencil.constants", "stencil.target", "stencil.devices"];
 
 /// The attributes that tell what an argument of a point function stands for; an argument has one.
 const MEANINGS: &[&str] = &[

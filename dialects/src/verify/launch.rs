@@ -163,7 +163,7 @@ fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> 
             program.scalars.iter().any(|scalar| scalar.name == *name && scalar.element == ty)
         }
         Binding::Step => integer("i64"),
-        Binding::Row | Binding::Block | Binding::Turn => integer("index"),
+        Binding::Row | Binding::FirstBlock | Binding::Turn => integer("index"),
         Binding::Epoch => integer("i32"),
         Binding::Flags => {
             MemRefType::try_from(ty).is_ok_and(|memref| memref.element().to_string() == "i32")

@@ -192,12 +192,8 @@ impl<'c> Translator<'c> {
         for argument in arguments.iter().skip(launch.bindings.len()) {
             self.shared_buffer(launch.op, *argument)?;
         }
-        let shared = self
-            .kernel
-            .shared
-            .iter()
-            .map(|(_, bytes)| *bytes)
-            .fold(self.kernel.dynamic_shared, u64::saturating_add);
+        let each = self.kernel.shared.iter().map(|(_, bytes)| *bytes);
+        let shared = each.fold(self.kernel.dynamic_shared, u64::saturating_add);
         if shared > MOST_SHARED {
             return Err(unsupported(
                 self.function,
@@ -253,7 +249,7 @@ impl<'c> Translator<'c> {
             Binding::Param(name) | Binding::Scalar(name) => number(name, self)?,
             Binding::Step => number("step", self)?,
             Binding::Row => number("row", self)?,
-            Binding::Block => number("block", self)?,
+            Binding::FirstBlock => number("first block", self)?,
             Binding::Epoch => number("epoch", self)?,
             Binding::Turn => number("turn", self)?,
         };

@@ -1,7 +1,7 @@
 //! `number-blocks`: some of a kernel's blocks can be launched by themselves.
 //!
 //! Needs: lowered kernels of a GPU. Guarantees: a kernel whose launch has a cut gets one more
-//! argument, bound to `"block"`. Its blocks are numbered from there on. Several devices then launch
+//! argument, bound to `"first_block"`. Its blocks are numbered from there on. Several devices then launch
 //! a part of the blocks each. A launch of all blocks has 0 there, and does what it did.
 //!
 //! ```text
@@ -50,7 +50,7 @@ impl Pass for NumberBlocks {
         let program = Program::read(module)?;
         for launch in tiled::launches(module)? {
             let numbered = launch.bindings.iter().any(|one| {
-                matches!(one, Binding::Block | Binding::Row | Binding::Flags | Binding::Turn)
+                matches!(one, Binding::FirstBlock | Binding::Row | Binding::Flags | Binding::Turn)
             });
             if mlir::name(launch.op) == "gpu.func" && launch.cut.is_some() && !numbered {
                 number(context, &program, &launch)?;
@@ -68,7 +68,7 @@ fn number<'c>(
 ) -> Result<(), Error> {
     let all = mlir::walk(launch.op);
     let ids: Vec<Op> = all.into_iter().filter(|op| is_number(*op)).collect();
-    let first = added_argument::add(context, program, launch, Binding::Block)?;
+    let first = added_argument::add(context, program, launch, Binding::FirstBlock)?;
     let lacks = || Error::internal(format!("@{} has no body", launch.name));
     let entry = mlir::entry(launch.op).ok_or_else(lacks)?;
     let top = *mlir::operations(entry).first().ok_or_else(lacks)?;

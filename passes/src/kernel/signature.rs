@@ -89,7 +89,7 @@ impl<'c> Signature<'c> {
                     }
                     MemRefType::new(program.buffer_element(name)?, &[], None, None).into()
                 }
-                Binding::Param(_) | Binding::Row | Binding::Block | Binding::Turn => {
+                Binding::Param(_) | Binding::Row | Binding::FirstBlock | Binding::Turn => {
                     builder.index_type()
                 }
                 Binding::Epoch => builder.integer_type(32),
@@ -136,7 +136,7 @@ impl<'c> Signature<'c> {
                     sources.insert(*name, buffer);
                     targets.insert(*name, buffer);
                 }
-                Binding::Param(_) | Binding::Block | Binding::Unless(_) => {}
+                Binding::Param(_) | Binding::FirstBlock | Binding::Unless(_) => {}
                 Binding::Epoch => epoch = Some(*value),
                 Binding::Flags => flags = Some(*value),
                 Binding::Turn => turn = Some(*value),

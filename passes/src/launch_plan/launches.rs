@@ -83,7 +83,7 @@ fn node(program: &Program, launch: &Launch, names: &[&str]) -> Result<plan::Laun
         Binding::Scalar(name) => Argument::Scalar((*name).to_owned()),
         Binding::Step => Argument::Step,
         Binding::Row => Argument::Row,
-        Binding::Block => Argument::Block,
+        Binding::FirstBlock => Argument::FirstBlock,
         Binding::Epoch => Argument::Epoch,
         Binding::Turn => Argument::Turn,
         Binding::Flags => Argument::ReadWrite(flags_name(launch)),

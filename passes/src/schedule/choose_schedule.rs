@@ -20,7 +20,7 @@ use crate::pass::{Info, Pass};
 use crate::schedule::choice::{self, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY, TILE};
 use crate::schedule::lowering::Settings;
 use crate::schedule::predict;
-use crate::subject::Subject;
+use crate::subject::{Subject, set_shared_by};
 use melior::Context;
 use melior::ir::Module;
 use stencil_dialects::error::Error;
@@ -98,6 +98,9 @@ impl Pass for ChooseSchedule {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let Request { choice, settings } = &self.0;
         tiled::remove_heights(module);
+        if let Some(devices) = settings.devices {
+            set_shared_by(context, module, devices);
+        }
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
         let open = predict::openings(context, &subject, choice, *settings)?;

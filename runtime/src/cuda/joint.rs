@@ -6,6 +6,7 @@ use super::device::Device;
 use super::error::CudaError;
 use crate::execute::Joined;
 use cudarc::driver::sys::{self, CUresult};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -13,6 +14,14 @@ use std::sync::Arc;
 /// Devices that reach each other's memory, in the order of a run.
 #[derive(Clone, Debug)]
 pub struct Peers(pub(super) Arc<[Arc<Device>]>);
+
+impl Peers {
+    /// The same devices in the order of parts, each of which runs on one of them.
+    pub fn in_parts(&self, wholes: &[usize]) -> Self {
+        let devices = wholes.iter().filter_map(|whole| self.0.get(*whole));
+        Self(devices.cloned().collect())
+    }
+}
 
 /// A range of addresses whose pages lie on several devices. They are freed with the last who holds
 /// it, when no work uses them.
@@ -53,7 +62,9 @@ impl Joint {
         for (end, device) in pages(page.max(1), reserved, parts) {
             joint.extend(end, devices.get(device).ok_or_else(unknown)?)?;
         }
-        let access = devices.iter().map(|device| sys::CUmemAccessDesc {
+        // Parts of a device are several peers.
+        let each: BTreeMap<_, _> = devices.iter().map(|one| (one.ordinal(), one)).collect();
+        let access = each.values().map(|device| sys::CUmemAccessDesc {
             location: properties(device).location,
             flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         });

@@ -282,8 +282,8 @@ impl<'p> Preparation<'p, '_> {
             Argument::Step => Slot::Step,
             Argument::Epoch => Slot::Epoch,
             Argument::Turn => Slot::Turn(self.plan.index_width),
-            Argument::Row | Argument::Block if narrow => Slot::Number(Number::I32(0)),
-            Argument::Row | Argument::Block => Slot::Number(Number::I64(0)),
+            Argument::Row | Argument::FirstBlock if narrow => Slot::Number(Number::I32(0)),
+            Argument::Row | Argument::FirstBlock => Slot::Number(Number::I64(0)),
             Argument::Scalar(name) => {
                 Slot::Number(*self.bound.scalars.get(name).ok_or_else(|| self.missing(name))?)
             }

@@ -1,7 +1,7 @@
 //! How the blocks of a launch may be shared out between devices: which cells a block reads and
 //! writes.
 
-use super::{Launch, Plan};
+use super::{Argument, Launch, Plan};
 use crate::expr::Expr;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -146,6 +146,13 @@ fn is_zero(number: &i64) -> bool {
 impl Plan {
     /// Checks that a launch's cut fits its arguments.
     pub(super) fn cut_is_possible(&self, launch: &Launch) -> Result<(), String> {
+        let numbered = launch.arguments.contains(&Argument::FirstBlock);
+        let whole = launch.cooperative || launch.bands.is_some() || launch.turns.is_some();
+        if numbered && (launch.cut.is_none() || launch.cluster.is_some() || whole) {
+            return Err("an argument `first_block` is for launches with `cut` that are neither \
+                        cooperative, of clusters, in bands nor in turns"
+                .to_string());
+        }
         let Some(cut) = &launch.cut else { return Ok(()) };
         let mut sizes: Vec<&Expr> = Vec::new();
         let rank = match &cut.parts {

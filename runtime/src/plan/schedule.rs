@@ -104,7 +104,7 @@ pub enum Argument {
     /// The number of the first row of blocks of the launch, an integer of `index_width` bits.
     Row,
     /// The number of the first block of the launch in x, an integer of `index_width` bits.
-    Block,
+    FirstBlock,
     /// The sum of the `epochs` of all launches before, an i32: the count of the flags.
     Epoch,
     /// The number of the launch among its `turns`, from 0, an integer of `index_width` bits.

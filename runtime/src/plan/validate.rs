@@ -277,13 +277,6 @@ impl Plan {
         if launch.bands.is_some() != launch.arguments.contains(&Argument::Row) {
             return Err("an argument `row` and `bands` need each other".to_string());
         }
-        let numbered = launch.arguments.contains(&Argument::Block);
-        let whole = launch.cooperative || launch.bands.is_some() || launch.turns.is_some();
-        if numbered && (launch.cut.is_none() || launch.cluster.is_some() || whole) {
-            return Err("an argument `block` is for launches with `cut` that are neither \
-                        cooperative, of clusters, in bands nor in turns"
-                .to_string());
-        }
         if launch.turns.is_some() != launch.arguments.contains(&Argument::Turn) {
             return Err("an argument `turn` and `turns` need each other".to_string());
         }

@@ -29,6 +29,29 @@ impl Devices {
         self.rows * self.columns
     }
 
+    /// Each device as several in a row along the slowest dimension.
+    pub fn split(self, each: usize) -> Self {
+        Self { rows: self.rows * each.max(1), ..self }
+    }
+
+    /// The device of which one was a part before [`Devices::split`].
+    pub fn whole_of(self, part: usize, each: usize) -> usize {
+        part / self.columns / each.max(1) * self.columns + part % self.columns
+    }
+
+    /// The part of a grid of some extents that each device has, at most.
+    pub fn part(self, extents: Vec<i64>) -> Vec<i64> {
+        let extents = extents.into_iter().enumerate();
+        extents.map(|(dimension, extent)| self.part_along(dimension, extent)).collect()
+    }
+
+    /// The same along a dimension, from the slowest.
+    pub fn part_along(self, dimension: usize, extent: i64) -> i64 {
+        let devices = [self.rows, self.columns].get(dimension).copied().unwrap_or(1);
+        let devices = i64::try_from(devices).unwrap_or(i64::MAX).max(1);
+        extent / devices + i64::from(extent % devices > 0)
+    }
+
     /// The tiles of a device per dimension, of so many tiles in all. Tiles of one dimension are
     /// shared out between all devices.
     pub fn share(self, tiles: &[u32], device: usize) -> Vec<Range<u32>> {
@@ -88,6 +111,16 @@ mod tests {
         for text in ["", "0", "x", "2x", "2x0", "-1", "4x4x4", "100x100", "99999999999999999999"] {
             assert!(text.parse::<Devices>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn devices_have_parts() {
+        let all: Devices = "2x3".parse().unwrap();
+        assert_eq!(all.split(4).to_string(), "8x3");
+        let wholes: Vec<usize> = (0..12).map(|part| all.whole_of(part, 2)).collect();
+        assert_eq!(wholes, [0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5]);
+        assert_eq!(all.part(vec![7, 7, 7]), [4, 3, 7]);
+        assert_eq!(Devices::along(4).part(vec![512, 9]), [128, 9]);
     }
 
     #[test]

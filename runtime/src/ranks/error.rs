@@ -28,6 +28,14 @@ pub enum RankError {
         /// The node's kind.
         node: &'static str,
     },
+    /// The system makes no thread for a device.
+    #[error("no threads for {wanted} devices: {error}; take fewer devices, or raise the limit")]
+    Threads {
+        /// How many devices there are.
+        wanted: usize,
+        /// The system's reason.
+        error: String,
+    },
     /// A size of the plan has no value.
     #[error(transparent)]
     Launch(#[from] LaunchError),

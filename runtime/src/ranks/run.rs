@@ -36,19 +36,34 @@ pub fn on_threads<L: Link + Send>(
     };
     let cancel = control.cancel;
     std::thread::scope(|scope| {
-        let others: Vec<_> = targets
-            .iter_mut()
-            .zip(links)
-            .map(|(target, link)| {
-                let target: &mut (dyn Target + Send) = *target;
-                scope.spawn(move || {
-                    let mut shared = Shared::new(plan, devices, target, link);
-                    follow(plan, bound, inputs, &mut shared, cancel)
-                })
-            })
-            .collect();
-        let mut shared = Shared::new(plan, devices, *first, link);
-        let mut found = lead(plan, bound, inputs, &mut shared, control);
+        let mut others = Vec::new();
+        let mut refused = None;
+        for (target, other) in targets.iter_mut().zip(links) {
+            let target: &mut (dyn Target + Send) = *target;
+            let run = move || {
+                let mut shared = Shared::new(plan, devices, target, other);
+                follow(plan, bound, inputs, &mut shared, cancel)
+            };
+            match std::thread::Builder::new().spawn_scoped(scope, run) {
+                Ok(other) => others.push(other),
+                Err(error) => {
+                    let (wanted, error) = (devices.count(), error.to_string());
+                    refused = Some(RankError::Threads { wanted, error });
+                    break;
+                }
+            }
+        }
+        let mut found = match refused {
+            Some(error) => {
+                // The others wait for this device.
+                link.fail(&error.to_string());
+                Err(ExecuteError::Target(error.into()))
+            }
+            None => {
+                let mut shared = Shared::new(plan, devices, *first, link);
+                lead(plan, bound, inputs, &mut shared, control)
+            }
+        };
         for other in others {
             let ended = other.join().unwrap_or_else(|_| {
                 let fault = RankError::Fault("a device's thread panicked".to_owned());

@@ -7,7 +7,7 @@ use super::devices::Devices;
 use super::error::RankError;
 use super::ledger::{Ledger, Transfer};
 use super::link::{Link, LinkError, Parcel, checked};
-use super::order::{Deed, Deeds, Order};
+use super::order::Order;
 use super::region::Region;
 use super::survey::survey;
 use super::work::{Blocks, Form, Work, of_launch};
@@ -111,6 +111,27 @@ impl<'r> Shared<'r> {
     /// When another device has ended.
     pub fn close(&mut self) -> Result<(), TargetError> {
         self.tell_others(&[])
+    }
+
+    /// How long the launches took on the device that took longest, for the first one.
+    fn longest(&mut self, own: Option<Duration>) -> Result<Option<Duration>, TargetError> {
+        let Some(own) = own else { return Ok(None) };
+        self.exchanges += 1;
+        let number = self.exchanges;
+        let nanoseconds = u64::try_from(own.as_nanos()).unwrap_or(u64::MAX);
+        if self.link.device() > 0 {
+            let message = [number.to_le_bytes(), nanoseconds.to_le_bytes()].concat();
+            self.link.send(0, message)?;
+            return Ok(Some(own));
+        }
+        let mut longest = own;
+        for device in 1..self.devices.count() {
+            let message = self.link.receive(device)?;
+            let found = checked(&message, device, (number, 16))?.first_chunk();
+            let found = found.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            longest = longest.max(Duration::from_nanos(found));
+        }
+        Ok(Some(longest))
     }
 
     /// Checks that all devices run one plan with the same sizes.
@@ -343,7 +364,7 @@ impl Target for Shared<'_> {
             }
         }
         self.exchange_cells(&transfers)?;
-        self.order_deeds(&self.deeds(launch, &works))?;
+        self.order_launch(launch, &works)?;
         let device = self.link.device();
         if let Some(work) = works.get(device).filter(|work| work.is_some()) {
             for (place, buffer) in launch.buffers() {
@@ -388,7 +409,8 @@ impl Target for Shared<'_> {
         self.ended = true;
         // The first device reads what all of them wrote.
         self.order_all()?;
-        self.target.finish()
+        let own = self.target.finish()?;
+        self.longest(own)
     }
 
     fn abandon(&mut self) -> Result<(), TargetError> {
@@ -414,8 +436,7 @@ impl Target for Shared<'_> {
         // A comparison, which all devices make. Each gets the value.
         let needed = Region::from(self.form(buffer)?.rows_of(&range));
         if self.is_joint(buffer) {
-            let deed = Deed { reads: needed, ..Deed::default() };
-            self.order_deeds(&vec![Deeds::from([(buffer, deed)]); self.devices.count()])?;
+            self.order_look(buffer, &range, needed)?;
             return self.target.download(buffer, first, bytes);
         }
         let mut transfers = Vec::new();

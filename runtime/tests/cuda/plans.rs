@@ -298,7 +298,7 @@ fn blocks_come_in_whole_clusters() {
 fn devices_fetch_from_each_other() {
     let settings = [("FAKE_CUDA_DEVICES", "3")];
     let log = on_driver("plans::devices_fetch_from_each_other", &settings, || {
-        run_on_three(300);
+        run_on_three(300, "row");
     });
     let Some(log) = log else { return };
     // Inputs are whole at first. Eight exchanges follow in each run: two devices have one
@@ -315,7 +315,7 @@ fn devices_fetch_from_each_other() {
 fn devices_have_buffers_together() {
     let settings = [("FAKE_CUDA_DEVICES", "3"), ("FAKE_CUDA_JOINT", "1")];
     let log = on_driver("plans::devices_have_buffers_together", &settings, || {
-        run_on_three(6 * 1024);
+        run_on_three(6 * 1024, "row");
     });
     let Some(log) = log else { return };
     for (device, neighbours) in [(0, 1), (1, 2), (2, 1)] {
@@ -330,15 +330,29 @@ fn devices_have_buffers_together() {
     assert_eq!(count(&log, "cuMemAddressReserve 0"), count(&log, "cuMemAddressFree 0"));
 }
 
+/// Devices launch blocks by their numbers where the kernel takes the first one.
+#[test]
+fn devices_share_blocks_by_number() {
+    let settings = [("FAKE_CUDA_DEVICES", "3"), ("FAKE_CUDA_JOINT", "1")];
+    let log = on_driver("plans::devices_share_blocks_by_number", &settings, || {
+        run_on_three(6 * 1024, "first_block");
+    });
+    let Some(log) = log else { return };
+    for device in 0..3 {
+        // Nine launches one by one; the others are in graphs.
+        assert_eq!(count(&log, &format!("cuLaunchKernelEx {device}")), 9, "device {device}");
+    }
+}
+
 /// Smooths a line of cells on three devices in tiles of 32, by launches and by graphs.
-fn run_on_three(length: i64) {
+fn run_on_three(length: i64, first: &str) {
     let near = r#"{"near": {"below": [1], "above": [1]}}"#;
     let tiles = r#"{"count": "N ceildiv 32", "first": "0", "last": "N - 1", "cells": 32}"#;
-    let more = format!(
-        r#"{SWAP}, "bands": {{"rows": "N ceildiv 32", "reach": 1}},
-            "cut": {{"parts": {{"tiles": [{tiles}]}}, "uses": {{"A": {near}}}}}"#
-    );
-    let launch = launch("smooth_rows", ["A", "B"], 1, &format!("{N}, \"row\""), &more);
+    let bands = r#""bands": {"rows": "N ceildiv 32", "reach": 1}, "#;
+    let bands = if first == "row" { bands } else { "" };
+    let cut = format!(r#"{{"parts": {{"tiles": [{tiles}]}}, "uses": {{"A": {near}}}}}"#);
+    let more = format!(r#"{SWAP}, {bands}"cut": {cut}"#);
+    let launch = launch("smooth_rows", ["A", "B"], 1, &format!("{N}, \"{first}\""), &more);
     let buffers = [buffer("A", "\"N\"", ""), buffer("B", "\"N\"", "")];
     let plan = plan("\"N\"", HERE, &buffers, &repeat("steps", &launch));
     let bound = bind(&plan, &request(length, 0, 9)).unwrap();

@@ -20,6 +20,10 @@ use stencil_runtime::plan;
 use stencil_runtime::ranks::{self, Devices};
 use stencil_simulator::{Settings, Simulator};
 
+/// Parts of a GPU's share, each with a stream of its own. A part goes on when its neighbours are
+/// done, while others of the GPU still run.
+const PARTS: usize = 4;
+
 /// How many devices have a target in this process.
 fn count(control: &Control<'_>) -> usize {
     let devices = control.devices.filter(|_| control.link.is_none());
@@ -89,7 +93,7 @@ impl Executable {
         ptx: &str,
         device: i32,
         run: &pauses::Run<'_>,
-        control: Control<'_>,
+        mut control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let count = count(&control);
         let ordinals = (device..).take(count);
@@ -99,14 +103,28 @@ impl Executable {
             1 => None,
             _ => Cuda::connect(&opened).map_err(Failure::user)?,
         };
+        let load = |cuda: &Cuda| cuda.code(&self.plan, ptx.as_bytes());
+        let codes = opened.iter().map(load).collect::<Result<Vec<_>, _>>();
+        let codes = codes.map_err(Failure::user)?;
         let mut loaded = Vec::new();
-        for cuda in &opened {
-            let mut program = cuda.load(&self.plan, ptx.as_bytes()).map_err(Failure::user)?;
-            match &peers {
-                Some(peers) => program.join_peers(peers.clone()),
-                None => program.use_graphs(GraphSettings::default()).map_err(Failure::user)?,
+        if let Some(peers) = &peers {
+            let devices = control.devices.unwrap_or_else(|| Devices::along(1));
+            let parts = devices.split(PARTS);
+            let wholes = (0..parts.count()).map(|part| devices.whole_of(part, PARTS));
+            let wholes: Vec<usize> = wholes.collect();
+            let peers = peers.in_parts(&wholes);
+            for code in wholes.iter().filter_map(|whole| codes.get(*whole)) {
+                let mut program = code.program().map_err(Failure::user)?;
+                program.join_peers(peers.clone());
+                loaded.push(program);
             }
-            loaded.push(program);
+            control.devices = Some(parts);
+        } else {
+            for code in &codes {
+                let mut program = code.program().map_err(Failure::user)?;
+                program.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
+                loaded.push(program);
+            }
         }
         let ran =
             run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;

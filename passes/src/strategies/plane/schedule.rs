@@ -49,7 +49,7 @@ pub fn fitted(
     schedule: &Schedule,
     halos: &[&Halo],
 ) -> Option<Vec<i64>> {
-    let extents = constant_extents(group.hull.lower, group.hull.upper)?;
+    let extents = subject.share(constant_extents(group.hull.lower, group.hull.upper)?);
     let bound = |halo: &&Halo| Some(halo.upper.first()? - halo.lower.first()?);
     let fill = halos.iter().filter_map(bound).max().unwrap_or(0);
     with_planes(subject, &schedule.tile, &schedule.per_thread, (&extents, fill))
@@ -65,8 +65,8 @@ pub fn candidates(
     let updated = program.applies.iter().flat_map(|apply| &apply.updates);
     let mut grids = updated.map(|field| program.grid_of(field)).collect::<Result<Vec<_>, _>>()?;
     grids.retain(|grid| grid.rank() == rank);
-    let Some(extents) = grids.first().and_then(|grid| constant_extents(grid.lower, grid.upper))
-    else {
+    let extents = grids.first().and_then(|grid| constant_extents(grid.lower, grid.upper));
+    let Some(extents) = extents.map(|extents| subject.share(extents)) else {
         return Ok(Vec::new());
     };
     let mut fill = 0;

@@ -43,7 +43,7 @@ fn work(subject: &Subject, group: &Group) -> Result<Work, Error> {
     };
     let extent = |dimension| {
         let (first, last) = (end(hull.lower, dimension)?, end(hull.upper, dimension)?);
-        Some(last - first + 1)
+        Some(subject.devices.part_along(dimension, last - first + 1))
     };
     let mut work = Work {
         extents: (0..rank).map(extent).collect(),

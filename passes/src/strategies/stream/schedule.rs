@@ -234,6 +234,7 @@ mod tests {
     use super::*;
     use melior::ir::Module;
     use stencil_runtime::device::H200;
+    use stencil_runtime::ranks::Devices;
 
     #[test]
     fn several_loaded_fields_of_wide_cells_have_one_version() {
@@ -260,7 +261,13 @@ mod tests {
         let program = Program::read(&module).unwrap();
         let loaded = |applies: &[&Apply]| {
             let graph = graph(
-                &Subject { module: &module, program: &program, device: &H200, processor: None },
+                &Subject {
+                    module: &module,
+                    program: &program,
+                    device: &H200,
+                    processor: None,
+                    devices: Devices::along(1),
+                },
                 applies,
                 &[1, 4, 2],
                 2,
@@ -283,8 +290,13 @@ mod tests {
             .replace("array<i64: 1, 0, 0>", "array<i64: 30000, -30000, 9>");
         let module = Module::parse(&context, &far).unwrap();
         let program = Program::read(&module).unwrap();
-        let subject =
-            Subject { module: &module, program: &program, device: &H200, processor: None };
+        let subject = Subject {
+            module: &module,
+            program: &program,
+            device: &H200,
+            processor: None,
+            devices: Devices::along(1),
+        };
         let applies: Vec<&Apply> = program.applies.iter().collect();
         let error = graph(&subject, &applies, &[1, 4, 2], 1).map(drop).unwrap_err();
         assert!(error.is_decline(), "{}", error.message);

@@ -4,9 +4,10 @@ use super::Shared;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Joined, Shown, TargetError};
 use crate::launch::Launch;
-use crate::ranks::order::Deeds;
+use crate::ranks::order::{Deed, Deeds};
 use crate::ranks::region::Region;
 use crate::ranks::work::Work;
+use std::ops::Range;
 
 impl Shared<'_> {
     pub(super) fn is_joint(&self, buffer: BufferId) -> bool {
@@ -51,23 +52,45 @@ impl Shared<'_> {
         Ok(Some(self.link.spread(self.exchanges, Some(shown))?))
     }
 
-    /// What all devices do in a launch to the buffers that they have together.
-    pub(super) fn deeds(&self, launch: &Launch<'_>, works: &[Work]) -> Vec<Deeds> {
+    /// Puts what devices do in a launch behind what others did before.
+    pub(super) fn order_launch(
+        &mut self,
+        launch: &Launch<'_>,
+        works: &[Work],
+    ) -> Result<(), TargetError> {
+        if !self.joint.contains(&true) {
+            return Ok(());
+        }
+        let joint = &self.joint;
+        let buffers = launch.buffers().filter(|(_, buffer)| joint.get(buffer.0) == Some(&true));
+        let buffers: Vec<_> = buffers.collect();
+        // The plan stays where it is for the whole run.
+        let node = std::ptr::from_ref(launch.node).addr();
+        let kind = (node, launch.grid, buffers.iter().map(|(_, buffer)| buffer.0).collect());
         let of = |work: &Work| {
             let mut deeds = Deeds::new();
-            for (place, buffer) in launch.buffers().filter(|(_, buffer)| self.is_joint(*buffer)) {
-                let deed = deeds.entry(buffer).or_default();
-                work.reads.get(place).into_iter().for_each(|cells| deed.reads.add(cells));
-                work.writes.get(place).into_iter().for_each(|cells| deed.writes.add(cells));
+            for (place, buffer) in &buffers {
+                let deed = deeds.entry(*buffer).or_default();
+                work.reads.get(*place).into_iter().for_each(|cells| deed.reads.add(cells));
+                work.writes.get(*place).into_iter().for_each(|cells| deed.writes.add(cells));
             }
             deeds
         };
-        works.iter().map(of).collect()
+        let pairs = self.order.next(kind, || works.iter().map(of).collect());
+        self.order_pairs(&pairs)
     }
 
-    /// Puts what devices do next behind what others did before.
-    pub(super) fn order_deeds(&mut self, deeds: &[Deeds]) -> Result<(), TargetError> {
-        let pairs = self.order.next(deeds);
+    /// Puts a look at cells that all devices take behind what others did before.
+    pub(super) fn order_look(
+        &mut self,
+        buffer: BufferId,
+        bytes: &Range<usize>,
+        cells: Region,
+    ) -> Result<(), TargetError> {
+        let kind = (0, [0; 3], vec![buffer.0, bytes.start, bytes.end]);
+        let deed = Deed { reads: cells, ..Deed::default() };
+        let all = vec![Deeds::from([(buffer, deed)]); self.devices.count()];
+        let pairs = self.order.next(kind, || all);
         self.order_pairs(&pairs)
     }
 
