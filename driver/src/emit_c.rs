@@ -31,10 +31,12 @@ pub fn files(
     sl: Option<&str>,
 ) -> Result<Files, Failure> {
     let name = stem.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if name.chars().any(|letter| letter.is_control() || "\"\\\u{fffd}".contains(letter)) {
+    let unreadable = |letter: char| letter.is_control() || "\"\\\u{fffd}".contains(letter);
+    // Two question marks may begin a trigraph.
+    if name.chars().any(unreadable) || name.contains("??") {
         return Err(Failure::user(format!(
-            "{}: no name that a C file can include; give -o a name without quotes, backslashes and \
-             line breaks",
+            "{}: no name that a C file can include; give -o a name without quotes, backslashes, \
+             line breaks and `??`",
             stem.display()
         )));
     }

@@ -8,6 +8,10 @@ use stencilc::message::{exit, usage};
 use stencilc::opt::{self, Args};
 
 fn main() -> ExitCode {
+    stencilc::with_stack(work)
+}
+
+fn work() -> ExitCode {
     if let Some(code) = stencilc::manual::asked_for(Args::command()) {
         return code;
     }

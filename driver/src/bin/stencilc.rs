@@ -12,6 +12,10 @@ use stencilc::cli::Cli;
 use stencilc::message::{exit, usage};
 
 fn main() -> ExitCode {
+    stencilc::with_stack(work)
+}
+
+fn work() -> ExitCode {
     if let Some(code) = stencilc::manual::asked_for(Cli::command()) {
         return code;
     }

@@ -28,7 +28,7 @@ use crate::schedule::choose_schedule::{DEVICES, Request, SPLIT_INTERIOR};
 use crate::schedule::code_size::{self, MOST_OF_ALL};
 use crate::schedule::predict::{self, Candidate};
 use crate::strategies;
-use crate::subject::Subject;
+use crate::subject::{Subject, set_shared_by};
 use melior::Context;
 use melior::ir::Module;
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,9 +83,18 @@ impl Pass for ChooseHeights {
                 "a pyramid height of {height} is given beside several heights; leave out one"
             )));
         }
+        if let Some(bad) = self.heights.iter().find(|height| !(1..=MOST_STEPS).contains(*height)) {
+            return Err(Error::user(format!(
+                "{}={bad}: expected whole numbers from 1 to {MOST_STEPS}",
+                HEIGHTS.0
+            )));
+        }
         let heights = with_digits(&self.heights)?;
         // Candidates are compiled, each by its own schedule.
         tiled::remove_heights(module);
+        if let Some(devices) = settings.devices {
+            set_shared_by(context, module, devices);
+        }
         let chosen = {
             let program = Program::read(module)?;
             one_height(&program)?;
