@@ -103,7 +103,7 @@ module attributes {stencil.params = ["N"], stencil.steps = #steps} {
 #last = affine_map<()[n] -> (n - 1)>
 #one = affine_map<()[n] -> (1)>
 #steps = affine_map<()[n] -> (4)>
-// expected-error @+1 {{there is no attribute stencil.constant; builtin.module has stencil.params, stencil.steps, stencil.constants and stencil.target}}
+// expected-error @+1 {{there is no attribute stencil.constant; builtin.module has stencil.params, stencil.steps, stencil.constants, stencil.target and stencil.devices}}
 module attributes {stencil.constant = [], stencil.params = ["N"], stencil.steps = #steps} {
   "stencil.grid"() {sym_name = "G", lower = #zero, upper = #last} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
