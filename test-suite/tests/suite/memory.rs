@@ -72,3 +72,24 @@ fn results_need_no_memory_of_their_own() {
         assert_eq!(f64::from_le_bytes(cell), value, "row {row}");
     }
 }
+
+/// The first thread's stack may be as small as the system allows.
+#[test]
+fn a_small_stack_is_enough() {
+    for line in [
+        "run heat2d.stencil --in A=zeros --in K=zeros --steps 1 --size N=30 --size M=30",
+        "heat2d.stencil --emit=ptx -o out.ptx",
+    ] {
+        let outcome = scratch().shell(&format!("ulimit -s 112; exec stencilc {line}"));
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    }
+}
+
+/// The system refuses a thread of this stack.
+#[test]
+fn threads_of_devices_that_are_not_there_end_the_run() {
+    let run = format!("{RUN} --target sim --devices 4 --size N=100 --size M=100");
+    let outcome = scratch().shell(&format!("RUST_MIN_STACK=999999999999999 {run}"));
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("no threads for 4 devices: "), "{}", outcome.stderr);
+}
