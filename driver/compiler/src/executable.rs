@@ -102,7 +102,7 @@ impl Executable {
                     source: source.clone(),
                     plan,
                     code,
-                    written: Written::Functions,
+                    written: Written::Program,
                     every,
                     timing,
                 })
@@ -141,7 +141,7 @@ impl Executable {
             source: source.clone(),
             plan,
             code,
-            written: Written::Functions,
+            written: Written::Program,
             every,
             timing: Timing::new(),
         }

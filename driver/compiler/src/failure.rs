@@ -108,12 +108,13 @@ impl Failure {
         }
     }
 
-    /// The same of a module in MLIR, where some problems are its author's fault: all of kernels
-    /// written by hand; of point functions a division by zero and the read of a cell that does not
+    /// The same of a source, where some problems are its author's fault: all of kernels written by
+    /// hand; of point functions in MLIR a division by zero and the read of a cell that does not
     /// exist; of affine loops a division by zero and a loop whose iterations are said to be
     /// parallel and touch one cell.
-    pub(crate) fn of_module(error: &ExecuteError, cancelled: bool, written: Written) -> Self {
+    pub(crate) fn of_source(error: &ExecuteError, cancelled: bool, written: Written) -> Self {
         let author = |problem| match written {
+            Written::Program => false,
             Written::Kernels => true,
             Written::Nest => matches!(problem, Problem::DivisionByZero | Problem::Race),
             Written::Functions => {

@@ -144,7 +144,7 @@ impl<'c, 's> Compilation<'c, 's> {
             import::module(context, &check(source, options)?, source, options.arithmetic)
                 .map_err(in_source)?
         };
-        let written = Written::of(&module, source).map_err(in_source)?;
+        let written = Written::of(&module, source, options.element.is_some()).map_err(in_source)?;
         if let Some(element) = &options.element {
             replace_functions(context, &module, element)
                 .map_err(|error| Failure::in_source(&error, element))?;

@@ -12,7 +12,9 @@ use stencil_passes::affine::lower_affine_nest;
 /// What the author of a source has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// Point functions: a program, or a module in MLIR.
+    /// A program, whose functions the compiler makes.
+    Program,
+    /// Point functions in MLIR: a module, or those that take the place of a program's.
     Functions,
     /// A function of affine loops.
     Nest,
@@ -21,17 +23,20 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    /// What a source holds, from the module that it was read as.
+    /// What a source holds, from the module that it was read as; `replaced` where functions in
+    /// MLIR take the place of its own.
     ///
     /// # Errors
     /// Several functions of affine loops.
-    pub(crate) fn of(module: &Module, source: &Source) -> Result<Self, Error> {
+    pub(crate) fn of(module: &Module, source: &Source, replaced: bool) -> Result<Self, Error> {
         if lower_affine_nest::function(module)?.is_some() {
             return Ok(Self::Nest);
         }
+        if !is_mlir(source) {
+            return Ok(if replaced { Self::Functions } else { Self::Program });
+        }
         let mut all = mlir::walk(mlir::module_op(module)).into_iter();
-        let kernels = is_mlir(source) && all.any(tiled::is_launched);
-        Ok(if kernels { Self::Kernels } else { Self::Functions })
+        Ok(if all.any(tiled::is_launched) { Self::Kernels } else { Self::Functions })
     }
 
     /// Refuses to lower kernels, which need no lowering.

@@ -181,10 +181,7 @@ impl Executable {
             }
         };
         let cancelled = control.is_cancelled();
-        let ran = ran.map_err(|error| match stages::is_mlir(&self.source) {
-            true => Failure::of_module(&error, cancelled, self.written),
-            false => Failure::of_run(&error, cancelled),
-        })?;
+        let ran = ran.map_err(|error| Failure::of_source(&error, cancelled, self.written))?;
         let execute::Outcome { outputs, launched } = ran;
         let execute::Launched { count: launches, elapsed, steps, iterations, .. } = launched;
         let until = self.plan.nodes().into_iter().find_map(|node| match node {
