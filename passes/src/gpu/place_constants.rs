@@ -95,7 +95,7 @@ impl Pass for PlaceConstants {
     }
 }
 
-/// The note at a kernel of which nobody tells what its arrays are, and what fills a variable.
+/// The note at a kernel without bindings or launch.
 const NO_LAUNCH: &str =
     "all arrays: the kernel needs `tiled.grid`, and the module `stencil.params`";
 
