@@ -26,7 +26,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use stencil_dialects::affine::Linear;
 
-/// The most loops of which all subsets are tried. Of more loops one at most is in space.
+/// Up to this many loops, all subsets are tried. A nest with more loops has at most one in space.
 pub const MOST_LOOPS: usize = 12;
 
 /// What the analysis can be told.
@@ -52,8 +52,8 @@ pub struct Mapping {
     pub time: Vec<usize>,
     /// The loops that become threads, outer ones first.
     pub space: Vec<usize>,
-    /// Those of them that number the threads of a warp: one for all statements that share a loop in
-    /// space.
+    /// The loops in space that number the threads of a warp: one for all statements that share a
+    /// loop in space.
     pub x: Vec<usize>,
     /// Whether a dependence leads from one thread to another, so that all threads must meet after
     /// each step of time.

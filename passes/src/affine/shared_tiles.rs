@@ -8,8 +8,7 @@
 //! other threads would change. With one axis of threads, coalesced references are copied too: more
 //! threads can load than compute. References whose index differs by constants share a copy.
 //!
-//! Arrays that algorithm 1 marks for constant memory, and that the launch's loop names, are not
-//! copied.
+//! Arrays in `tiled.nest_constants` are not copied.
 //!
 //! Elements that a thread alone uses, whose index a loop in time does not change, stay in registers
 //! (section 5.4 of the paper).

@@ -60,7 +60,7 @@ impl Pass for SinkTimeLoops {
         if sunk.is_empty() {
             return Ok(());
         }
-        // A launch that a second run changes has two orders that count alike; it keeps its own.
+        // A launch that a second run changes has two orders with equal score; it keeps its own.
         let again = sink_all(module)?;
         again.iter().for_each(|pairs| undo(pairs));
         let loops: Vec<Op> =

@@ -9,9 +9,8 @@
 //! stays in registers or in shared memory is accessed once, a cell that is loaded twice counts
 //! twice. Each point counts the bytes of its elements, whatever sectors and caches make of them.
 //!
-//! A block whose own number leads to the same conditions as another's moves the same, but which
-//! blocks those are is not worked out: blocks are counted one by one. Where a
-//! caller limits the work, some that lie evenly among all stand for the rest.
+//! Blocks with equal conditions move equal bytes. The analysis does not group them; it counts each
+//! block. Where a caller limits the work, some that lie evenly among all stand for the rest.
 //!
 //! A space with costs also tells what the warps execute: see [`Executed`].
 

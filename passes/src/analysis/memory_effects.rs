@@ -7,7 +7,7 @@
 
 use super::{lane_addresses, lane_values};
 use melior::ir::r#type::MemRefType;
-use melior::ir::{ShapedTypeLike, ValueLike};
+use melior::ir::{Module, ShapedTypeLike, ValueLike};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use stencil_dialects::attribute;
@@ -107,6 +107,12 @@ impl Access {
         };
         same_shape && self.memref == other.memref && axes.iter().all(along)
     }
+}
+
+/// The kernels of a module that have one basic block, so that control flow is all in operations.
+pub fn structured_kernels<'c>(module: &Module<'c>) -> Vec<Op<'c>> {
+    let all = mlir::walk(mlir::module_op(module)).into_iter();
+    all.filter(|op| mlir::name(*op) == "gpu.func" && mlir::blocks(*op, 0).len() == 1).collect()
 }
 
 /// A kernel, with what its values come from.

@@ -14,6 +14,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use stencil_dialects::attribute;
+use stencil_dialects::builder::Compare;
 use stencil_dialects::mlir::{self, Op, Val};
 
 /// Operations of a chain that are followed.
@@ -119,7 +120,7 @@ impl Form {
             Self::All(all) => Some(all.clone()),
             Self::Number(left) => {
                 let right = Number { terms: BTreeMap::new(), at: vec![0; left.at.len()] };
-                Some(vec![Comparison { predicate: 1, left: left.clone(), right }])
+                Some(vec![Comparison { predicate: Compare::Ne as i64, left: left.clone(), right }])
             }
         }
     }

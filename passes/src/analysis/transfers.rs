@@ -13,8 +13,8 @@ use stencil_dialects::stencil::{Apply, Argument, Piece, Program, Role};
 /// The fields that a launch updates and does not load, or stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transfers<'c> {
-    /// Fields of which the launch reads no cell before it overwrites it. Those that it stores it
-    /// overwrites whole.
+    /// Fields of which the launch reads no cell before it overwrites it. If the launch stores such a
+    /// field, it overwrites every cell.
     pub fresh: BTreeSet<&'c str>,
     /// Fields whose new values the launch leaves behind.
     pub stored: BTreeSet<&'c str>,
@@ -45,7 +45,7 @@ pub fn of<'c>(
                 stored.insert(*field);
             }
         }
-        // A launch is for what it stores.
+        // A launch stores all its updates if no later launch needs any.
         if stored.is_empty() {
             stored.clone_from(&updated);
         }
@@ -129,7 +129,7 @@ fn outlives<'c>(
     for accesses in launches {
         let (_, reads) = overwritten(program, accesses, name)?;
         for (place, held) in reads.into_iter().enumerate() {
-            // After all that write to it, what is not overwritten is no one's.
+            // After the last writer, a cell that is not overwritten is written by no apply.
             if !held && accesses.get(..place).is_some_and(|before| writers(before) < all) {
                 return Ok(true);
             }
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(transfers(outputs, &[2]), [(names(&[]), names(&["A", "C"]))]);
         let unread: Step = &[("A", ["0", "n - 1"], &[]), ("C", ["1", "n - 1"], &[("A", -1)])];
         assert_eq!(transfers(unread, &[2]), [(names(&["A"]), names(&["A", "C"]))]);
-        // A launch that nobody needs stores what it has.
+        // A launch stores all its updates if no later launch needs any.
         assert_eq!(
             transfers(&[("B", ["0", "n - 1"], &[])], &[1]),
             [(names(&["B"]), names(&["B"]))]

@@ -19,6 +19,7 @@ use melior::ir::r#type::MemRefType;
 use melior::ir::{ShapedTypeLike, ValueLike};
 use std::collections::BTreeSet;
 use stencil_dialects::attribute;
+use stencil_dialects::builder::Compare;
 use stencil_dialects::mlir::{self, Op, Val};
 
 /// What has to hold so that accesses are aligned.
@@ -37,7 +38,7 @@ pub struct Group<'c> {
     pub copies: Vec<ElementCopy<'c>>,
     /// What has to hold.
     pub aligned: Aligned<'c>,
-    /// Of each store, whether it is one of a vector; else each element has its own.
+    /// For each store: true for one vector store, false for a store per element.
     pub whole: Vec<bool>,
 }
 
@@ -199,8 +200,9 @@ impl<'c> Finder<'c, '_> {
             if self.grows(&left, 0) && self.grows(&right, 0) {
                 continue;
             }
-            // A vector that begins below a multiple of its length ends below it: `slt`, `ult`.
-            if !matches!(predicate, 2 | 6) || !self.grows(&left, 1) || !self.grows(&right, 0) {
+            // A vector that begins below a multiple of its length ends below it.
+            let less = [Compare::Lt, Compare::Below].map(|less| less as i64).contains(&predicate);
+            if !less || !self.grows(&left, 1) || !self.grows(&right, 0) {
                 return None;
             }
             aligned.values.extend(self.multiples(&left)?);

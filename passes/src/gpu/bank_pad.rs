@@ -149,7 +149,7 @@ impl<'c> Rows<'c> {
         if extents.iter().any(|extent| *extent <= 0) {
             return Err("its size is not known".to_owned());
         }
-        if !same(MemRefType::new(ty.element(), &extents, None, ty.memory_space()), ty) {
+        if !lane_addresses::is_plain(buffer) {
             return Err("it has a layout of its own".to_owned());
         }
         let element = match mlir::bit_width(ty.element()) {
@@ -174,38 +174,31 @@ impl<'c> Rows<'c> {
         MemRefType::new(self.ty.element(), &extents, None, self.ty.memory_space())
     }
 
-    /// Lengths of a row with each pad that keeps elements and vectors aligned.
+    /// Longer rows, one for each pad that keeps elements and vectors aligned.
     fn lengths(&self, alignment: i64) -> impl Iterator<Item = i64> {
         let Self { row, element, .. } = *self;
-        let padded = (0..=MOST_WORDS).filter(move |words| words * WORD % element == 0);
-        padded.map(move |words| row + words * WORD / element).filter(move |length| {
-            *length == row || alignment == 0 || length * element % alignment == 0
-        })
+        let padded = (1..=MOST_WORDS).filter(move |words| words * WORD % element == 0);
+        let lengths = padded.map(move |words| row + words * WORD / element);
+        lengths.filter(move |length| alignment == 0 || length * element % alignment == 0)
     }
 
     /// The best type within some bytes, and what there is to say about it.
     fn choose(&self, uses: &Uses, device: &Device, room: i64) -> (MemRefType<'c>, String) {
-        let cost = |length: i64| {
-            uses.references.iter().fold(Cost::default(), |cost, (reference, times)| {
+        let clocks_of = |length: i64| {
+            let cost = uses.references.iter().fold(Cost::default(), |cost, (reference, times)| {
                 cost.plus(*times, reference.cost(length, self.element, device.shared_banks))
-            })
+            });
+            cost.clocks(device)
         };
-        let mut best: Option<(f64, i64)> = None;
-        let mut unlimited: Option<(f64, i64)> = None;
-        for length in self.lengths(uses.alignment) {
-            let clocks = cost(length).clocks(device);
-            let cheaper = |than: Option<(f64, i64)>| than.is_none_or(|(least, _)| clocks < least);
-            if cheaper(unlimited) {
-                unlimited = Some((clocks, length));
-            }
-            let fits = length == self.row || shared_bytes(&[self.padded(length)]) <= room;
-            if fits && cheaper(best) {
-                best = Some((clocks, length));
+        let (mut clocks, mut length) = (clocks_of(self.row), self.row);
+        let mut least = clocks;
+        for longer in self.lengths(uses.alignment) {
+            let cost = clocks_of(longer);
+            least = least.min(cost);
+            if cost < clocks && shared_bytes(&[self.padded(longer)]) <= room {
+                (clocks, length) = (cost, longer);
             }
         }
-        let (Some((clocks, length)), Some((least, _))) = (best, unlimited) else {
-            return (self.ty, "kept: it has no row".to_owned());
-        };
         let note = if uses.references.is_empty() {
             "kept: no address of it is known".to_owned()
         } else if least < clocks {

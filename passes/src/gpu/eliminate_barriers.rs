@@ -27,7 +27,7 @@
 //! asynchronous copies and calls. Keeps all barriers of a kernel with several basic blocks.
 //! Upstream's pass for this purpose runs on `func.func` alone, and treats a buffer as one element.
 
-use crate::analysis::memory_effects::{Effects, Kernel};
+use crate::analysis::memory_effects::{Effects, Kernel, structured_kernels};
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use melior::Context;
@@ -58,10 +58,7 @@ impl Pass for EliminateBarriers {
     }
 
     fn run<'c>(&self, _: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let is_kernel = |op: &Op| mlir::name(*op) == "gpu.func" && mlir::blocks(*op, 0).len() == 1;
-        let kernels: Vec<_> =
-            mlir::walk(mlir::module_op(module)).into_iter().filter(is_kernel).collect();
-        kernels.into_iter().for_each(eliminate);
+        structured_kernels(module).into_iter().for_each(eliminate);
         Ok(())
     }
 }

@@ -311,12 +311,11 @@ fn users<'c>(kernel: Op<'c>) -> BTreeMap<usize, Vec<Op<'c>>> {
 /// of an argument of rank 0, or an argument of the field's shape.
 fn views<'c>(argument: Val<'c>, own: &[Op<'c>], cells: i64) -> Result<Vec<Val<'c>>, String> {
     let ty = MemRefType::try_from(argument.r#type()).map_err(|_| "it is no memref".to_owned())?;
-    let extents = lane_addresses::extents(argument);
-    if Type::from(MemRefType::new(ty.element(), &extents, None, None)) != ty.into() {
+    if ty.memory_space().is_some() || !lane_addresses::is_plain(argument) {
         return Err("it has a layout or a memory of its own".to_owned());
     }
     let mut all = vec![argument];
-    if extents.is_empty() {
+    if ty.rank() == 0 {
         all.clear();
         for op in own {
             match (mlir::name(*op), mlir::results(*op).first()) {

@@ -197,9 +197,9 @@ fn choose<'c>(
     });
     let needed = registers(factor);
     let blocks = if blocks == 1 { "one block".to_owned() } else { format!("{blocks} blocks") };
+    let times = if factor == 1 { "once".to_owned() } else { format!("{factor} times") };
     let note = format!(
-        "{factor} times: {needed} registers ({} and {body} an iteration) for {blocks}; \
-         {limit}",
+        "{times}: {needed} registers ({} and {body} an iteration) for {blocks}; {limit}",
         RESERVE + held
     );
     Ok(Choice { factor, note })

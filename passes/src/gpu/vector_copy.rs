@@ -33,7 +33,16 @@ pub struct VectorCopy<'c, 'g> {
     pub later: &'g [Group<'c>],
 }
 
-/// Where a thread's vector lies, and whether it is aligned, if that is open.
+/// When the accesses of a group are aligned.
+enum Alignment<'c> {
+    Always,
+    /// Where this condition holds.
+    If(Val<'c>),
+    /// The condition can't be computed ahead of the copy.
+    Unknown,
+}
+
+/// Where a thread's vector lies, and the condition under which it is aligned, if there is one.
 #[derive(Clone, Copy)]
 struct Place<'c> {
     element: Val<'c>,
@@ -50,7 +59,11 @@ impl<'c> VectorCopy<'c, '_> {
     /// Internal ones.
     pub fn replace(&self) -> Result<(), Error> {
         let lacks = || Error::internal("a copy without an access");
-        let Some(aligned) = self.aligned()? else { return Ok(()) };
+        let aligned = match self.alignment()? {
+            Alignment::Always => None,
+            Alignment::If(condition) => Some(condition),
+            Alignment::Unknown => return Ok(()),
+        };
         let entry = mlir::entry(self.kernel).ok_or_else(lacks)?;
         let top = mlir::operations(entry).first().copied().ok_or_else(lacks)?;
         let element = self.before(top, |builder| self.first_element(builder))?;
@@ -124,16 +137,14 @@ impl<'c> VectorCopy<'c, '_> {
         element.map_or_else(|| builder.index(0), Ok)
     }
 
-    /// The condition under which accesses are aligned, if there is any; nothing at all where it
-    /// can't be computed ahead of the copy.
-    fn aligned(&self) -> Result<Option<Option<Val<'c>>>, Error> {
+    fn alignment(&self) -> Result<Alignment<'c>, Error> {
         let Aligned { values, arrays } = &self.group.aligned;
         if values.is_empty() && arrays.is_empty() {
-            return Ok(Some(None));
+            return Ok(Alignment::Always);
         }
-        let Some(top) = self.outermost() else { return Ok(None) };
+        let Some(top) = self.outermost() else { return Ok(Alignment::Unknown) };
         if !values.iter().all(|value| self.is_known_before(*value, top)) {
-            return Ok(None);
+            return Ok(Alignment::Unknown);
         }
         let condition = self.before(top, |builder| {
             let mut seen = BTreeSet::new();
@@ -151,7 +162,7 @@ impl<'c> VectorCopy<'c, '_> {
             let fits = rests.iter().map(|rest| builder.compare(Compare::Eq, *rest, zero));
             builder.all(&fits.collect::<Result<Vec<_>, _>>()?)
         })?;
-        Ok(Some(condition))
+        Ok(condition.map_or(Alignment::Always, Alignment::If))
     }
 
     /// The first operation of the kernel's own block that holds an access of the group.

@@ -32,6 +32,7 @@
 //! to a column of the shared buffer, only the loads become vectors. `bank-pad` comes first, since
 //! it decides the rows. `eliminate-barriers` comes later, since the proof needs its barriers.
 
+use crate::analysis::memory_effects::structured_kernels;
 use crate::analysis::shared_copies::{self, ElementCopy, Site};
 use crate::analysis::thread_values::{self, ThreadValues};
 use crate::analysis::vector_copies;
@@ -65,10 +66,8 @@ impl Pass for VectorizeCopies {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let is_kernel = |op: &Op| mlir::name(*op) == "gpu.func" && mlir::blocks(*op, 0).len() == 1;
-        let kernels: Vec<_> =
-            mlir::walk(mlir::module_op(module)).into_iter().filter(is_kernel).collect();
-        kernels.into_iter().try_for_each(|kernel| vectorize(context, kernel))
+        let mut kernels = structured_kernels(module).into_iter();
+        kernels.try_for_each(|kernel| vectorize(context, kernel))
     }
 }
 

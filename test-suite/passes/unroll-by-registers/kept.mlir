@@ -6,7 +6,7 @@ module {
   gpu.module @other {
     // A barrier; an annotation; registers, which the kernel limits.
     // CHECK-LABEL: gpu.func @kept
-    // CHECK-SAME: tiled.unroll = ["kept: it has a gpu.barrier", "kept: it has an annotation", "1 times: {{.*}} registers ({{.*}}) for 2 blocks; 2 would take {{.*}} registers"]
+    // CHECK-SAME: tiled.unroll = ["kept: it has a gpu.barrier", "kept: it has an annotation", "once: {{.*}} registers ({{.*}}) for 2 blocks; 2 would take {{.*}} registers"]
     gpu.func @kept(%a: memref<64xf64>, %n: index) kernel
         attributes {known_block_size = array<i32: 1024, 1, 1>, nvvm.maxnreg = 24 : i64} {
       %c0 = arith.constant 0 : index

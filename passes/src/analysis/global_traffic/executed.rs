@@ -26,9 +26,9 @@ pub struct Executed {
     pub lanes: f64,
     /// Branches that warps meet.
     pub branches: f64,
-    /// Those of them that lanes of a warp take differently.
+    /// Branches that lanes of a warp take differently.
     pub divergent: f64,
-    /// Sectors that would do if the elements of each access lay side by side.
+    /// Sectors needed if the elements of each access lay side by side.
     pub ideal: f64,
     /// Sectors that warps load and store, by the number of the kernel's argument where that can be
     /// told.
