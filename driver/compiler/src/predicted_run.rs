@@ -29,7 +29,7 @@ pub struct Mix {
     pub divergent: f64,
     /// Lanes that are idle, of those of the instructions that warps execute.
     pub idle: f64,
-    /// Sectors that would do if the elements of each access lay side by side, of those that are
+    /// Sectors needed if the elements of each access lay side by side, of those that are
     /// moved.
     pub coalesced: f64,
     /// Bytes of arrays that a run copies to the device, and back.
