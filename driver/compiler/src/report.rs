@@ -168,7 +168,8 @@ impl Display for Report {
         let settings = &self.settings;
         writeln!(
             out,
-            "{}: strategy {}, tile {} cells, cells per thread {}, pyramid height {}, {}-bit indices",
+            "{}: strategy {}, tile {} cells, cells per thread {}, pyramid height {}, \
+             {}-bit indices",
             self.program,
             settings.strategy,
             joined(&settings.tile, " x "),

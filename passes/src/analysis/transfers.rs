@@ -13,8 +13,8 @@ use stencil_dialects::stencil::{Apply, Argument, Piece, Program, Role};
 /// The fields that a launch updates and does not load, or stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transfers<'c> {
-    /// Fields of which the launch reads no cell before it overwrites it. If the launch stores such a
-    /// field, it overwrites every cell.
+    /// Fields of which the launch reads no cell before it overwrites it. If the launch stores such
+    /// a field, it overwrites every cell.
     pub fresh: BTreeSet<&'c str>,
     /// Fields whose new values the launch leaves behind.
     pub stored: BTreeSet<&'c str>,
