@@ -19,8 +19,9 @@ import tempfile
 from datetime import date
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-PROGRAMS = HERE.parent / "programs"
+import common
+
+PROGRAMS = common.ROOT / "test-suite/programs"
 # Grids that no tile divides; the fields that are compared.
 BITS = {
     "heat2d": ((2003, 1777), "A K", "A", 37),
@@ -48,19 +49,10 @@ RUNS = 3
 
 def command(tool, program, devices, shape, fields, steps, *more):
     """A run of a program on random data."""
-    sizes = [word for name, size in zip("NML", shape) for word in ("--size", f"{name}={size}")]
-    data = [word for number, name in enumerate(fields.split(), 1)
-            for word in ("--in", f"{name}=random:{number}")]
+    sizes = common.pairs("--size", dict(zip("NML", shape)))
+    seeds = {name: f"random:{seed}" for seed, name in enumerate(fields.split(), 1)}
     return [tool, "run", PROGRAMS / f"{program}.stencil", "--target", "cuda", "--devices",
-            str(devices), *sizes, *data, "--steps", str(steps), *more]
-
-
-def called(words):
-    """What a command prints, both ways; its failure ends this one."""
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
+            devices, *sizes, *common.pairs("--in", seeds), "--steps", steps, *more]
 
 
 def bits(tool, counts):
@@ -71,11 +63,10 @@ def bits(tool, counts):
             first = None
             for devices in counts:
                 files = {name: Path(folder) / f"{name}.npy" for name in kept.split()}
-                outs = [word for name, file in files.items()
-                        for word in ("--out", f"{name}={file}")]
+                outs = common.pairs("--out", files)
                 # Schedules differ, and so does what is contracted.
-                called(command(tool, program, devices, shape, fields, steps, *outs,
-                               "--fp-contract", "off"))
+                common.call(command(tool, program, devices, shape, fields, steps, *outs,
+                                    "--fp-contract", "off"))
                 found = [file.read_bytes() for file in files.values()]
                 first = first or found
                 wrong += found != first
@@ -94,26 +85,32 @@ def rates(tool, counts, out):
                 if way == "strong" and devices == 1:
                     continue
                 cells = (shape[0] * devices, *shape[1:]) if way == "weak" else shape
-                texts = [called(command(tool, program, devices, cells, fields, steps))
-                         for _ in range(RUNS)]
-                all_rates = [float(re.search(r"([\d.]+) GCells/s", text)[1]) for text in texts]
-                launches = re.search(r"(\d+) launches", texts[0])[1]
-                rate = statistics.median(all_rates)
+                run = command(tool, program, devices, cells, fields, steps)
+                # The report of a run is on standard error.
+                texts = [common.call(run).stderr for _ in range(RUNS)]
+                found = [float(re.search(r"([\d.]+) GCells/s", text)[1]) for text in texts]
+                rate = statistics.median(found)
                 alone = alone or rate
-                rows.append((program, way, devices, "x".join(map(str, cells)), steps, launches,
-                             f"{rate:.0f}", f"{min(all_rates):.0f}", f"{max(all_rates):.0f}",
-                             f"{rate / alone:.2f}", f"{100 * rate / alone / devices:.1f}"))
-                print(*rows[-1], sep="\t", flush=True)
-    write(out, rows, ["program", "way", "devices", "cells", "steps", "launches", "GCells/s",
-                      "least", "most", "times", "% of ideal"])
+                add(rows, {
+                    "program": program, "way": way, "devices": devices,
+                    "cells": common.size(cells), "steps": steps,
+                    "launches": re.search(r"(\d+) launches", texts[0])[1],
+                    "gcells": f"{rate:.0f}", "low": f"{min(found):.0f}",
+                    "high": f"{max(found):.0f}", "times": f"{rate / alone:.2f}",
+                    "percent of ideal": f"{100 * rate / alone / devices:.1f}"})
+    common.write_record(out, facts(), rows)
 
 
-def write(out, rows, columns):
-    """A record of measurements."""
+def add(rows, row):
+    """Adds a row of a record, and prints it."""
+    rows.append(row)
+    print(*row.values(), sep="\t", flush=True)
+
+
+def facts():
+    """When and where it was measured."""
     asked = ["nvidia-smi", "--query-gpu=name,clocks.max.sm,clocks.max.mem", "--format=csv,noheader"]
-    device = called(asked).splitlines()[0]
-    lines = [f"# date: {date.today()}", f"# device: {device}", "\t".join(columns)]
-    Path(out).write_text("\n".join(lines + ["\t".join(map(str, row)) for row in rows]) + "\n")
+    return {"date": date.today(), "device": common.call(asked).stdout.splitlines()[0]}
 
 
 # The weights of star2d1r: north, west, own, east, south.
@@ -224,9 +221,8 @@ def peers(counts, out):
                                   env=environment)
             found = re.findall(r"^[\d.]+$", done.stdout, re.M)
             rate = f"{float(found[-1]):.0f}" if found else done.stderr[-200:].replace("\n", " ")
-            rows.append(("star2d1r", tool, devices, rate))
-            print(*rows[-1], sep="\t", flush=True)
-    write(out, rows, ["program", "tool", "devices", "GCells/s"])
+            add(rows, {"program": "star2d1r", "tool": tool, "devices": devices, "gcells": rate})
+    common.write_record(out, facts(), rows)
 
 
 if __name__ == "__main__":
