@@ -51,7 +51,7 @@ pub struct Compilation<'c, 's> {
     source: &'s Source,
     options: &'s Options,
     control: Control<'s>,
-    /// What the source holds.
+    /// The kind of the source.
     pub(crate) written: Written,
     /// The target of the module.
     target: target::Target,

@@ -1,5 +1,4 @@
-//! What the author of a source has written: it decides which passes run, and whose fault a failure
-//! of a run is.
+//! The kind of a source. It decides which passes run, and whose fault a failed run is.
 
 use crate::failure::Failure;
 use crate::stages::is_mlir;
@@ -9,7 +8,7 @@ use stencil_dialects::{mlir, tiled};
 use stencil_frontend::source::Source;
 use stencil_passes::affine::lower_affine_nest;
 
-/// What the author of a source has written.
+/// The kind of a source: how much of the code its author has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// A program, whose functions the compiler makes.
@@ -23,8 +22,8 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    /// What a source holds, from the module that it was read as; `replaced` where functions in
-    /// MLIR take the place of its own.
+    /// The kind of a source, from the module that it was read as. Functions in MLIR may have
+    /// `replaced` its own.
     ///
     /// # Errors
     /// Several functions of affine loops.
