@@ -16,18 +16,17 @@ mod run;
 mod target;
 
 use std::process::ExitCode;
-use stencil_compiler::Failure;
+use stencil_compiler::{Failure, stack};
+use stencil_dialects::error::Error;
 
 /// Bytes that the stack of a tool has at least.
 const STACK: usize = 4 << 20;
 
 /// Does the work of a tool on a stack of its own where the limit of the first thread's is small.
 pub fn with_stack(work: impl FnOnce() -> ExitCode) -> ExitCode {
-    let small = stacker::remaining_stack().is_some_and(|bytes| bytes < STACK);
-    // `stacker` panics where there is no memory for the stack.
-    if small && Vec::<u8>::new().try_reserve_exact(2 * STACK).is_err() {
-        let message = format!("out of memory: no {STACK} bytes for a stack");
-        return message::exit(Err(vec![Failure::user(message)]));
+    if stacker::remaining_stack().is_some_and(|bytes| bytes >= STACK) {
+        return work();
     }
-    stacker::maybe_grow(STACK, STACK, work)
+    let refused = |error: Error| message::exit(Err(vec![Failure::user(error.message)]));
+    stack::grow(STACK, work).unwrap_or_else(refused)
 }

@@ -43,11 +43,6 @@ impl<'c, 'p> Subject<'c, 'p> {
         Ok(Self { module, program, device, processor, devices: shared_by(module)? })
     }
 
-    /// The part of a grid of some extents that each device has, at most.
-    pub fn share(&self, extents: Vec<i64>) -> Vec<i64> {
-        self.devices.part(extents)
-    }
-
     /// Bytes of the widest vectors of the processor.
     pub fn vector_bytes(&self) -> u32 {
         self.processor.map_or(LEAST_VECTOR, |processor| processor.vector)

@@ -7,6 +7,7 @@ mod operations;
 mod outside;
 mod reductions;
 
+use crate::stack;
 use melior::Context;
 use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
 use melior::ir::{Attribute, Location, Module, Type};
@@ -36,10 +37,7 @@ pub fn module<'c>(
     source: &Source,
     arithmetic: Arithmetic,
 ) -> Result<Module<'c>, Error> {
-    // `stacker` panics where there is no memory for the stack.
-    let none = |_| Error::user(format!("out of memory: no {STACK} bytes for a stack"));
-    Vec::<u8>::new().try_reserve_exact(2 * STACK).map_err(none)?;
-    stacker::grow(STACK, || build(context, program, source, arithmetic))
+    stack::grow(STACK, || build(context, program, source, arithmetic))?
 }
 
 fn build<'c>(

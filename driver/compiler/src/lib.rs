@@ -36,6 +36,7 @@ mod report;
 mod roofline;
 mod schedules;
 mod session;
+pub mod stack;
 pub mod stages;
 mod tile_search;
 pub mod toolchain;

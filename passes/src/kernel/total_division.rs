@@ -4,23 +4,13 @@
 //! range, and a processor ends the process there. Here `a / 0` is 0, `a % 0` is `a`, and dividing
 //! by -1 is negating.
 
+use super::pieces::DIVISIONS;
 use crate::analysis::lane_values;
 use melior::ir::operation::OperationResult;
 use melior::ir::{TypeLike, ValueLike};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
-
-/// The operations that divide integers, or take their remainder.
-const DIVISIONS: [&str; 7] = [
-    "arith.divsi",
-    "arith.divui",
-    "arith.remsi",
-    "arith.remui",
-    "arith.ceildivsi",
-    "arith.ceildivui",
-    "arith.floordivsi",
-];
 
 /// `a` divided by `b`, by an operation of the IR.
 ///

@@ -28,7 +28,7 @@ use crate::schedule::choose_schedule::{DEVICES, Request, SPLIT_INTERIOR};
 use crate::schedule::code_size::{self, MOST_OF_ALL};
 use crate::schedule::predict::{self, Candidate};
 use crate::strategies;
-use crate::subject::{Subject, set_shared_by};
+use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,10 +48,15 @@ pub const INFO: Info = Info {
     summary: "choose the schedules of several pyramid heights, for the run to choose from",
     options: &[HEIGHTS, STRATEGY, TILE, PER_THREAD, REGION, SPLIT_INTERIOR, DEVICES],
     read: |options: &Options| {
-        let heights = options.integers(HEIGHTS.0, 1..=MOST_STEPS)?.unwrap_or_default();
+        let heights = read_heights(options)?;
         Ok(Box::new(ChooseHeights { heights, request: Request::read(options)? }))
     },
 };
+
+/// The heights that options hold.
+fn read_heights(options: &Options) -> Result<Vec<i64>, Error> {
+    Ok(options.integers(HEIGHTS.0, 1..=MOST_STEPS)?.unwrap_or_default())
+}
 
 /// The pass.
 pub struct ChooseHeights {
@@ -83,18 +88,14 @@ impl Pass for ChooseHeights {
                 "a pyramid height of {height} is given beside several heights; leave out one"
             )));
         }
-        if let Some(bad) = self.heights.iter().find(|height| !(1..=MOST_STEPS).contains(*height)) {
-            return Err(Error::user(format!(
-                "{}={bad}: expected whole numbers from 1 to {MOST_STEPS}",
-                HEIGHTS.0
-            )));
-        }
+        // The heights may come from elsewhere than options.
+        let mut given = Options::default();
+        self.options().into_iter().for_each(|(name, value)| given.set(name, value));
+        read_heights(&given)?;
         let heights = with_digits(&self.heights)?;
         // Candidates are compiled, each by its own schedule.
         tiled::remove_heights(module);
-        if let Some(devices) = settings.devices {
-            set_shared_by(context, module, devices);
-        }
+        self.request.note_devices(context, module);
         let chosen = {
             let program = Program::read(module)?;
             one_height(&program)?;

@@ -70,6 +70,13 @@ impl Request {
         Ok(Self { choice: choice::read(options)?, settings })
     }
 
+    /// Notes in a module how many devices share the tiles of a launch, if that is asked for.
+    pub fn note_devices<'c>(&self, context: &'c Context, module: &Module<'c>) {
+        if let Some(devices) = self.settings.devices {
+            set_shared_by(context, module, devices);
+        }
+    }
+
     /// The request as options.
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = choice::options(&self.choice);
@@ -98,9 +105,7 @@ impl Pass for ChooseSchedule {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let Request { choice, settings } = &self.0;
         tiled::remove_heights(module);
-        if let Some(devices) = settings.devices {
-            set_shared_by(context, module, devices);
-        }
+        self.0.note_devices(context, module);
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
         let open = predict::openings(context, &subject, choice, *settings)?;

@@ -93,9 +93,10 @@ pub fn evaluate<'c>(
             Err(error) => return Err(error),
         }
     }
-    if found.is_empty() && settings.devices.is_some() {
+    if found.is_empty() && subject.devices.count() > 1 {
         // Devices can share none of them, so that all run on one.
-        return evaluate(context, subject, open, Settings { devices: None, ..settings });
+        let alone = Subject { devices: Devices::along(1), ..*subject };
+        return evaluate(context, &alone, open, settings);
     }
     found.sort_by(|a: &Candidate, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
     let mut different: Vec<Candidate> = Vec::new();
@@ -206,12 +207,10 @@ fn rank(program: &Program) -> Result<usize, Error> {
 
 /// The part of a launch that the device with the most tiles computes; none where devices can't
 /// share it.
-fn busiest(
-    launch: &Launch<'_>,
-    sizes: &Large<'_>,
-    devices: Option<Devices>,
-) -> Result<Option<f64>, Error> {
-    let Some(devices) = devices.filter(|devices| devices.count() > 1) else { return Ok(Some(1.0)) };
+fn busiest(launch: &Launch<'_>, sizes: &Large<'_>, devices: Devices) -> Result<Option<f64>, Error> {
+    if devices.count() == 1 {
+        return Ok(Some(1.0));
+    }
     let Some(cut) = launch.cut.as_ref() else { return Ok(None) };
     let Parts::Tiles { counts, .. } = &cut.parts else {
         // Blocks of points are shared out one by one.
@@ -251,7 +250,7 @@ fn candidate<'c>(
         let tiles = strategy.tiles_per_block(work.threads);
         let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
         let grid = launch.grid.iter().map(|map| count(*map)).collect::<Result<Vec<_>, _>>()?;
-        let Some(part) = busiest(launch, &sizes, settings.devices)? else {
+        let Some(part) = busiest(launch, &sizes, subject.devices)? else {
             return Ok(None);
         };
         let (blocks, redundancy) = (part * grid.iter().product::<f64>(), traffic.redundancy);

@@ -40,9 +40,9 @@ impl Devices {
     }
 
     /// The part of a grid of some extents that each device has, at most.
-    pub fn part(self, extents: Vec<i64>) -> Vec<i64> {
-        let extents = extents.into_iter().enumerate();
-        extents.map(|(dimension, extent)| self.part_along(dimension, extent)).collect()
+    pub fn part(self, extents: &[i64]) -> Vec<i64> {
+        let extents = extents.iter().enumerate();
+        extents.map(|(dimension, extent)| self.part_along(dimension, *extent)).collect()
     }
 
     /// The same along a dimension, from the slowest.
@@ -119,8 +119,8 @@ mod tests {
         assert_eq!(all.split(4).to_string(), "8x3");
         let wholes: Vec<usize> = (0..12).map(|part| all.whole_of(part, 2)).collect();
         assert_eq!(wholes, [0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5]);
-        assert_eq!(all.part(vec![7, 7, 7]), [4, 3, 7]);
-        assert_eq!(Devices::along(4).part(vec![512, 9]), [128, 9]);
+        assert_eq!(all.part(&[7, 7, 7]), [4, 3, 7]);
+        assert_eq!(Devices::along(4).part(&[512, 9]), [128, 9]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::link::{Link, LinkError, Parcel, checked};
 use super::order::Order;
 use super::region::Region;
 use super::survey::survey;
-use super::work::{Blocks, Form, Work, of_launch};
+use super::work::{Blocks, Form, Work, key, of_launch};
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::hash::Hash;
@@ -35,7 +35,7 @@ pub struct Shared<'r> {
     joint: Vec<bool>,
     order: Order,
     sizes: Option<Bound>,
-    /// What all devices do with a launch, by its place in memory of the plan and its blocks.
+    /// What all devices do with a launch, by its key and its blocks.
     works: BTreeMap<(usize, [u32; 3]), Arc<Vec<Work>>>,
     /// Exchanges so far.
     exchanges: u64,
@@ -164,8 +164,7 @@ impl<'r> Shared<'r> {
 
     /// The work of all devices with a launch.
     fn works(&mut self, launch: &Launch<'_>) -> Result<Arc<Vec<Work>>, RankError> {
-        // The plan stays where it is for the whole run.
-        let key = (std::ptr::from_ref(launch.node).addr(), launch.grid);
+        let key = (key(launch.node), launch.grid);
         if let Some(works) = self.works.get(&key) {
             return Ok(Arc::clone(works));
         }

@@ -4,10 +4,10 @@ use super::devices::Devices;
 use super::error::RankError;
 use super::groups::groups;
 use super::region::Region;
-use super::work::{Form, Work, of_launch};
+use super::work::{Form, Work, key, of_launch};
 use crate::bind::Bound;
 use crate::launch::{Action, LaunchError, Launches};
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
 use std::collections::BTreeMap;
 
 /// Launches of a run that are counted.
@@ -53,7 +53,7 @@ pub fn survey(
             let Some(place) = *place else { continue };
             let Some(held) = held.get_mut(place) else { continue };
             if let Some(home) = homes.get_mut(place) {
-                home.note(&works, argument, times.get(&address(node)).copied().unwrap_or(0));
+                home.note(&works, argument, times.get(&key(node)).copied().unwrap_or(0));
             }
             let mut all = Region::default();
             for (work, held) in works.iter().zip(held) {
@@ -142,13 +142,8 @@ fn times(plan: &Plan, bound: &Bound) -> Result<BTreeMap<usize, u64>, LaunchError
     let mut times = BTreeMap::new();
     for action in Launches::new(plan, bound)?.take(COUNTED) {
         if let Action::Launch(launch) = action {
-            *times.entry(address(launch.node)).or_default() += 1;
+            *times.entry(key(launch.node)).or_default() += 1;
         }
     }
     Ok(times)
-}
-
-/// The plan stays where it is, so a launch is told by its place in memory.
-fn address(node: &plan::Launch) -> usize {
-    std::ptr::from_ref(node).addr()
 }

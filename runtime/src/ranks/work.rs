@@ -124,6 +124,11 @@ impl Work {
     }
 }
 
+/// Tells a launch of the plan from all others. The plan stays where it is for a whole run.
+pub fn key(launch: &plan::Launch) -> usize {
+    std::ptr::from_ref(launch).addr()
+}
+
 /// The work of all devices with a launch of so many blocks; `forms` are those of its arguments'
 /// buffers.
 ///

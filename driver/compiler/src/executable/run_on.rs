@@ -24,10 +24,10 @@ use stencil_simulator::{Settings, Simulator};
 /// done, while others of the GPU still run.
 const PARTS: usize = 4;
 
-/// How many devices have a target in this process.
-fn count(control: &Control<'_>) -> usize {
+/// The devices that have a target in this process.
+fn of_process(control: &Control<'_>) -> Devices {
     let devices = control.devices.filter(|_| control.link.is_none());
-    devices.map_or(1, Devices::count)
+    devices.unwrap_or_else(|| Devices::along(1))
 }
 
 impl Executable {
@@ -45,7 +45,7 @@ impl Executable {
             cancel: Some(Arc::clone(&control.cancel)),
             ..stencil_simulator::Options::default()
         };
-        let mut simulators = (0..count(&control))
+        let mut simulators = (0..of_process(&control).count())
             .map(|_| Simulator::new(&module, options.clone()))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| Failure::in_source(&error, &self.source))?;
@@ -95,7 +95,8 @@ impl Executable {
         run: &pauses::Run<'_>,
         mut control: Control<'_>,
     ) -> Result<Outcome, Failure> {
-        let count = count(&control);
+        let devices = of_process(&control);
+        let count = devices.count();
         let ordinals = (device..).take(count);
         let opened =
             ordinals.map(Cuda::open).collect::<Result<Vec<_>, _>>().map_err(Failure::user)?;
@@ -106,25 +107,22 @@ impl Executable {
         let load = |cuda: &Cuda| cuda.code(&self.plan, ptx.as_bytes());
         let codes = opened.iter().map(load).collect::<Result<Vec<_>, _>>();
         let codes = codes.map_err(Failure::user)?;
-        let mut loaded = Vec::new();
-        if let Some(peers) = &peers {
-            let devices = control.devices.unwrap_or_else(|| Devices::along(1));
-            let parts = devices.split(PARTS);
-            let wholes = (0..parts.count()).map(|part| devices.whole_of(part, PARTS));
-            let wholes: Vec<usize> = wholes.collect();
-            let peers = peers.in_parts(&wholes);
-            for code in wholes.iter().filter_map(|whole| codes.get(*whole)) {
-                let mut program = code.program().map_err(Failure::user)?;
-                program.join_peers(peers.clone());
-                loaded.push(program);
-            }
+        let each = if peers.is_some() { PARTS } else { 1 };
+        let parts = devices.split(each);
+        let wholes: Vec<usize> =
+            (0..parts.count()).map(|part| devices.whole_of(part, each)).collect();
+        let peers = peers.map(|peers| peers.in_parts(&wholes));
+        if peers.is_some() {
             control.devices = Some(parts);
-        } else {
-            for code in &codes {
-                let mut program = code.program().map_err(Failure::user)?;
-                program.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
-                loaded.push(program);
+        }
+        let mut loaded = Vec::new();
+        for code in wholes.iter().filter_map(|whole| codes.get(*whole)) {
+            let mut program = code.program().map_err(Failure::user)?;
+            match &peers {
+                Some(peers) => program.join_peers(peers.clone()),
+                None => program.use_graphs(GraphSettings::default()).map_err(Failure::user)?,
             }
+            loaded.push(program);
         }
         let ran =
             run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;

@@ -13,7 +13,6 @@ use stencil_dialects::tiled::{Halo, Schedule};
 /// The schedule of a group. Where no tile has room, the smallest, which the lowering declines.
 pub fn of_group<'c>(subject: &Subject<'c, '_>, group: &Group<'c, '_>) -> Result<Fit, Error> {
     let extents = constant_extents(group.hull.lower, group.hull.upper);
-    let extents = extents.map(|extents| subject.share(extents));
     let search = Search::of(subject, &group.applies, (group.hull.rank(), extents))?;
     let fits = search.heights()?.into_iter();
     let best = fits.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, fit)| fit);
@@ -29,7 +28,6 @@ pub fn tile<'c>(
     halos: &[&Halo],
 ) -> Result<Vec<i64>, Error> {
     let extents = constant_extents(group.hull.lower, group.hull.upper);
-    let extents = extents.map(|extents| subject.share(extents));
     let rank = group.hull.rank();
     let search = Search::of(subject, &group.applies, (rank, extents))?;
     let halo = halos.iter().fold(Halo::none(rank), |all, halo| all.hull(halo));
@@ -70,8 +68,7 @@ pub fn candidates(subject: &Subject, rank: usize) -> Result<Vec<Candidates>, Err
     if largest.is_none() {
         return Ok(Vec::new());
     }
-    let search =
-        Search::of(subject, &applies, (rank, largest.map(|extents| subject.share(extents))))?;
+    let search = Search::of(subject, &applies, (rank, largest))?;
     let mut by_shape: BTreeMap<Vec<i64>, Vec<Option<i64>>> = BTreeMap::new();
     for (_, fit) in search.heights()? {
         by_shape.entry(fit.per_thread).or_default().push(Some(fit.steps));

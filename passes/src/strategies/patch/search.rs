@@ -107,10 +107,12 @@ impl<'d> Search<'d> {
     ) -> Result<Self, Error> {
         let program = subject.program;
         let large = LARGE.get(rank.saturating_sub(2)).copied().unwrap_or(1);
+        let part = |extents: Vec<i64>| subject.devices.part(&extents);
+        let extents = extents.map_or_else(|| vec![large; rank], part);
         let mut search = Self {
             device: subject.device,
             rank,
-            extents: of_three(&extents.unwrap_or_else(|| vec![large; rank]), 1)?,
+            extents: of_three(&extents, 1)?,
             reach: Halo::none(rank),
             corners: false,
             shapes: Vec::new(),

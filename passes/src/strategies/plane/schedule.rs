@@ -49,7 +49,7 @@ pub fn fitted(
     schedule: &Schedule,
     halos: &[&Halo],
 ) -> Option<Vec<i64>> {
-    let extents = subject.share(constant_extents(group.hull.lower, group.hull.upper)?);
+    let extents = constant_extents(group.hull.lower, group.hull.upper)?;
     let bound = |halo: &&Halo| Some(halo.upper.first()? - halo.lower.first()?);
     let fill = halos.iter().filter_map(bound).max().unwrap_or(0);
     with_planes(subject, &schedule.tile, &schedule.per_thread, (&extents, fill))
@@ -65,8 +65,8 @@ pub fn candidates(
     let updated = program.applies.iter().flat_map(|apply| &apply.updates);
     let mut grids = updated.map(|field| program.grid_of(field)).collect::<Result<Vec<_>, _>>()?;
     grids.retain(|grid| grid.rank() == rank);
-    let extents = grids.first().and_then(|grid| constant_extents(grid.lower, grid.upper));
-    let Some(extents) = extents.map(|extents| subject.share(extents)) else {
+    let Some(extents) = grids.first().and_then(|grid| constant_extents(grid.lower, grid.upper))
+    else {
         return Ok(Vec::new());
     };
     let mut fill = 0;
@@ -93,7 +93,7 @@ pub fn candidates(
     Ok(blocks.iter().filter_map(tile).map(candidates).collect())
 }
 
-/// A tile with as many planes as fill the device evenly, for a grid of some extents; `fill` is the
+/// A tile with as many planes as fill each device evenly, for a grid of some extents; `fill` is the
 /// number of planes that a block loads beside those of its tile. Rows that the grid does not fill
 /// are cut.
 fn with_planes(
@@ -102,6 +102,7 @@ fn with_planes(
     per_thread: &[i64],
     (extents, fill): (&[i64], i64),
 ) -> Option<Vec<i64>> {
+    let extents = subject.devices.part(extents);
     let (width, all) = (per_thread.last().copied()?.max(1), extents.first().copied()?);
     let needed = lanes::whole(extents.last().copied()?, width * WARP / 2).max(width);
     let mut tile = tile.to_vec();

@@ -72,7 +72,7 @@ pub fn tile(
         slots: (i64::from(device.multiprocessors) * (warps * WARP / threads).max(1)) as f64,
     };
     let extents = constant_extents(group.hull.lower, group.hull.upper);
-    let extents = extents.map(|extents| subject.share(extents));
+    let extents = extents.map(|extents| subject.devices.part(&extents));
     Ok(match extents.as_deref() {
         Some([planes, columns]) => fit.of_rows(*planes, *columns),
         Some([planes, rows, columns]) => {

@@ -6,7 +6,7 @@ use crate::execute::{Joined, Shown, TargetError};
 use crate::launch::Launch;
 use crate::ranks::order::{Deed, Deeds};
 use crate::ranks::region::Region;
-use crate::ranks::work::Work;
+use crate::ranks::work::{Work, key};
 use std::ops::Range;
 
 impl Shared<'_> {
@@ -61,12 +61,10 @@ impl Shared<'_> {
         if !self.joint.contains(&true) {
             return Ok(());
         }
-        let joint = &self.joint;
-        let buffers = launch.buffers().filter(|(_, buffer)| joint.get(buffer.0) == Some(&true));
+        let buffers = launch.buffers().filter(|(_, buffer)| self.is_joint(*buffer));
         let buffers: Vec<_> = buffers.collect();
-        // The plan stays where it is for the whole run.
-        let node = std::ptr::from_ref(launch.node).addr();
-        let kind = (node, launch.grid, buffers.iter().map(|(_, buffer)| buffer.0).collect());
+        let places = buffers.iter().map(|(_, buffer)| buffer.0).collect();
+        let kind = (key(launch.node), launch.grid, places);
         let of = |work: &Work| {
             let mut deeds = Deeds::new();
             for (place, buffer) in &buffers {
