@@ -9,6 +9,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
 use stencil_runtime::device::Device;
+use stencil_runtime::model;
 use stencil_runtime::processor::Processor;
 use stencil_runtime::ranks::Devices;
 
@@ -41,6 +42,13 @@ impl<'c, 'p> Subject<'c, 'p> {
     pub fn of(module: &'p Module<'c>, program: &'p Program<'c>) -> Result<Self, Error> {
         let Target { device, processor, .. } = Target::of(module)?;
         Ok(Self { module, program, device, processor, devices: shared_by(module)? })
+    }
+
+    /// The fewest rows of tiles of a device with which launches overlap: on several devices each
+    /// part of a device has one. `star3d1r` in f32 on two H200, with 512^3 cells each, ran at 2,370
+    /// GCells/s with 4 rows, and at 2,090 with 3.
+    pub fn rows_that_overlap(&self) -> f64 {
+        if self.devices.count() > 1 { Devices::PARTS as f64 } else { model::BANDS }
     }
 
     /// Bytes of the widest vectors of the processor.

@@ -304,11 +304,14 @@ impl Checkpoint {
         shape: &[usize],
     ) -> Result<(), CheckpointError> {
         let wanted = format!("{element} {}", shape_text(shape));
-        let found = self.values.get(name).map_or_else(|| "missing".to_owned(), Array::kind);
-        if found == wanted {
-            return Ok(());
-        }
-        let message = format!("its field {name} is {found} where this run has {wanted}");
+        let message = match self.values.get(name).map(Array::kind) {
+            Some(found) if found == wanted => return Ok(()),
+            Some(found) => format!("its field {name} is {found} where this run has {wanted}"),
+            None => format!(
+                "it has no values of {name}, {wanted}; a run with results of {name} goes on from \
+                 a checkpoint of such a run alone"
+            ),
+        };
         Err(CheckpointError::Other { path: path.to_path_buf(), message })
     }
 }

@@ -33,6 +33,7 @@
 //! | [`memory`] | how much memory is free |
 //! | [`bounded_read`] | files read whole, within a limit |
 //! | [`whole_file`] | files written whole or not at all |
+//! | `allocator` | the end of a tool that gets no more memory (feature `signals`) |
 //! | `crash` | the end of a tool at a crash (feature `signals`) |
 //! | `signals` | the end of a tool at a signal (feature `signals`) |
 //! | `standard_output` | standard output of a tool (feature `stdio`) |
@@ -46,6 +47,8 @@
     forbid(unsafe_code)
 )]
 
+#[cfg(all(target_os = "linux", feature = "signals"))]
+pub mod allocator;
 pub mod array;
 pub mod bands;
 pub mod bind;

@@ -137,10 +137,22 @@ pub fn remove_unfinished() {
     std::mem::forget(names);
 }
 
+#[cfg(all(target_os = "linux", feature = "signals"))]
+/// The same for a thread that ends the process because there is no memory. Where files are being
+/// made or renamed just then, perhaps by itself, they stay.
+pub(crate) fn try_to_remove_unfinished() {
+    let names = UNFINISHED.try_lock();
+    for name in names.iter().flat_map(|names| names.iter()) {
+        let _ = std::fs::remove_file(name);
+    }
+    std::mem::forget(names);
+}
+
 /// The temporary files there are. The lock is held while one is made and while some are renamed.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
-    static NAMES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A file that is written and not yet in its place.

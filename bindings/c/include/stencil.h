@@ -1,8 +1,8 @@
 /* The C interface of stencilc: loads a launch plan and its code, and runs it.
  *
  * A function that can fail returns a status; 0 is success. stencil_error_message has the message of
- * the thread's last failure. No failure ends the process, and a handle that is freed, made up or of
- * another kind is an error.
+ * the thread's last failure. No failure ends the process, unless malloc has no memory for a small
+ * piece. A handle that is freed, made up or of another kind is an error.
  *
  * Every function may be called by any thread. Two threads may use one run at a time only where one
  * of them calls stencil_run_cancel or stencil_run_free; another call returns STENCIL_STATUS_BUSY.

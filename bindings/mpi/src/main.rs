@@ -12,6 +12,10 @@ use stencil_runtime::ranks::PATIENCE;
 use stencilc::cli::Cli;
 use stencilc::message::{exit, usage};
 
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: stencil_runtime::allocator::Told = stencil_runtime::allocator::Told;
+
 fn main() -> ExitCode {
     let Some(universe) = mpi::initialize() else {
         let text = "MPI can't be started; start the tool by mpirun or srun";

@@ -7,6 +7,10 @@ use std::process::ExitCode;
 use stencilc::message::{exit, usage};
 use stencilc::opt::{self, Args};
 
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: stencil_runtime::allocator::Told = stencil_runtime::allocator::Told;
+
 fn main() -> ExitCode {
     stencilc::with_stack(work)
 }

@@ -11,6 +11,10 @@ use stencil_runtime::{bounded_read::Awaited, signals};
 use stencilc::cli::Cli;
 use stencilc::message::{exit, usage};
 
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: stencil_runtime::allocator::Told = stencil_runtime::allocator::Told;
+
 fn main() -> ExitCode {
     stencilc::with_stack(work)
 }

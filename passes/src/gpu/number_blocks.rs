@@ -1,7 +1,7 @@
 //! `number-blocks`: some of a kernel's blocks can be launched by themselves.
 //!
-//! Needs: lowered kernels of a GPU. Guarantees: a kernel whose launch has a cut gets one more
-//! argument, bound to `"first_block"`. Its blocks are numbered from there on. Several devices then
+//! Needs: lowered kernels of a GPU. Guarantees: a kernel whose launch has a cut in the plan gets one
+//! more argument, bound to `"first_block"`. Its blocks are numbered from there on. Several devices then
 //! launch a part of the blocks each. A launch of all blocks has 0 there, and does what it did.
 //!
 //! ```text
@@ -20,6 +20,7 @@
 
 use crate::analysis::lane_values;
 use crate::kernel::{added_argument, tile_place};
+use crate::launch_plan;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use melior::Context;
@@ -52,7 +53,10 @@ impl Pass for NumberBlocks {
             let numbered = launch.bindings.iter().any(|one| {
                 matches!(one, Binding::FirstBlock | Binding::Row | Binding::Flags | Binding::Turn)
             });
-            if mlir::name(launch.op) == "gpu.func" && launch.cut.is_some() && !numbered {
+            if mlir::name(launch.op) == "gpu.func"
+                && !numbered
+                && launch_plan::is_cut(&program, &launch)?
+            {
                 number(context, &program, &launch)?;
             }
         }

@@ -60,7 +60,8 @@ pub fn blocks(launch: &Launch, names: &[&str]) -> Result<Expr, Error> {
     }
 }
 
-fn node(program: &Program, launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
+/// A launch as the plan has it.
+pub fn node(program: &Program, launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
     let one = || expression("1");
     let chains = tiled::rotations(launch.op)?;
     let mut rotate: Vec<Vec<String>> = Vec::new();

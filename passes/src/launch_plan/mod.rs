@@ -51,7 +51,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     if repeats.is_empty() {
         return Err(Error::user("the module has no launch schedule; add a tiled.repeat"));
     }
-    let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
+    let names = names(&program);
     let (fields, mut buffers) = fields(context, &program, &launches, &names)?;
     let constants = tiled::constants(module)?;
     let constants = constants.iter().map(|one| constant(&fields, one));
@@ -115,6 +115,16 @@ fn scalar(scalar: &Scalar) -> Result<ScalarDecl, Error> {
     let element = element(scalar.element, scalar.unsigned)?;
     let default = scalar.default.and_then(|default| number(element, default)).map(Numeral::from);
     Ok(ScalarDecl { name: scalar.name.to_owned(), element, default })
+}
+
+/// What formulas of a plan may name.
+fn names<'c>(program: &Program<'c>) -> Vec<&'c str> {
+    program.params.iter().copied().chain(["steps"]).collect()
+}
+
+/// Whether the plan says how the blocks of a launch may be shared out between devices.
+pub fn is_cut(program: &Program, launch: &Launch) -> Result<bool, Error> {
+    Ok(launches::node(program, launch, &names(program))?.cut.is_some())
 }
 
 /// The conditions on the sizes: those of the module, and those of grids that it leaves open.

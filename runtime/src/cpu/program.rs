@@ -70,9 +70,9 @@ pub enum CpuError {
 }
 
 impl CpuError {
-    /// Whether there is too little memory for the run.
+    /// Whether there is too little memory for the run; threads need some too.
     pub fn lacks_memory(&self) -> bool {
-        matches!(self, Self::Memory(_) | Self::Allocate(_))
+        matches!(self, Self::Memory(_) | Self::Allocate(_) | Self::Threads(_))
     }
 }
 

@@ -149,11 +149,15 @@ fn counts_that_are_none_are_refused() {
 fn arrays_of_structs_are_refused() {
     let scratch = Scratch::new();
     scratch.copy("programs/d2q9.stencil");
-    let words = "run d2q9.stencil --size N=40 --size M=50 --steps 2 --in F=random:1 --target sim \
-                 --layout aos --devices 2";
-    let words: Vec<&str> = words.split_whitespace().collect();
-    let outcome = scratch.run("stencilc", &words);
-    assert_eq!((outcome.code, outcome.new_files.len()), (Some(1), 0), "{}", outcome.stderr);
-    let message = "can't be shared out between devices";
-    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
+    for how in ["aos", "aos --strategy naive", "blocks", "blocks --strategy naive"] {
+        let words = format!(
+            "run d2q9.stencil --size N=40 --size M=50 --steps 2 --in F=random:1 --target sim \
+             --devices 2 --layout {how}"
+        );
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let outcome = scratch.run("stencilc", &words);
+        assert_eq!((outcome.code, outcome.new_files.len()), (Some(1), 0), "{}", outcome.stderr);
+        let message = "can't be shared out between devices";
+        assert!(outcome.stderr.contains(message), "{how}\n{}", outcome.stderr);
+    }
 }

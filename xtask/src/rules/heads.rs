@@ -4,13 +4,14 @@ use super::source::{Kind, Token};
 use super::{Break, Tree};
 
 /// The files that may hold `unsafe`: what follows pointers of C and Python, the adapter to MLIR's C
-/// interface, those to CUDA's driver, what loads and calls machine code, what handles crashes, and
-/// what looks at standard output before `main`.
-const MAY_BE_UNSAFE: [&str; 20] = [
+/// interface, those to CUDA's driver, what loads and calls machine code, what handles crashes, the
+/// allocator of the tools, and what looks at standard output before `main`.
+const MAY_BE_UNSAFE: [&str; 21] = [
     "bindings/c/runtime/src/caller.rs",
     "bindings/python/src/memory.rs",
     "dialects/src/mlir.rs",
     "passes/src/llvm/load_object.rs",
+    "runtime/src/allocator.rs",
     "runtime/src/cpu/code.rs",
     "runtime/src/crash.rs",
     "runtime/src/cuda/buffer.rs",

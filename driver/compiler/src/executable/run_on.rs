@@ -20,10 +20,6 @@ use stencil_runtime::plan;
 use stencil_runtime::ranks::{self, Devices};
 use stencil_simulator::{Settings, Simulator};
 
-/// Parts of a GPU's share, each with a stream of its own. A part goes on when its neighbours are
-/// done, while others of the GPU still run.
-const PARTS: usize = 4;
-
 /// The devices that have a target in this process.
 fn of_process(control: &Control<'_>) -> Devices {
     let devices = control.devices.filter(|_| control.link.is_none());
@@ -107,7 +103,7 @@ impl Executable {
         let load = |cuda: &Cuda| cuda.code(&self.plan, ptx.as_bytes());
         let codes = opened.iter().map(load).collect::<Result<Vec<_>, _>>();
         let codes = codes.map_err(Failure::user)?;
-        let each = if peers.is_some() { PARTS } else { 1 };
+        let each = if peers.is_some() { Devices::PARTS } else { 1 };
         let parts = devices.split(each);
         let wholes: Vec<usize> =
             (0..parts.count()).map(|part| devices.whole_of(part, each)).collect();

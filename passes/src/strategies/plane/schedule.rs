@@ -119,7 +119,7 @@ fn with_planes(
         let rows = count(all, planes);
         let each = (planes + fill + BEGIN) as f64;
         let blocks = (across * rows) as f64;
-        if rows as f64 >= model::BANDS && blocks > slots {
+        if rows as f64 >= subject.rows_that_overlap() && blocks > slots {
             let work = across as f64 * (all + rows * (fill + BEGIN)) as f64;
             return model::overlapped(work / slots, each);
         }

@@ -70,6 +70,7 @@ pub fn tile(
         first: pipeline.first_tile(),
         alone: alone(subject.program, schedule.steps)?,
         slots: (i64::from(device.multiprocessors) * (warps * WARP / threads).max(1)) as f64,
+        overlap: subject.rows_that_overlap(),
     };
     let extents = constant_extents(group.hull.lower, group.hull.upper);
     let extents = extents.map(|extents| subject.devices.part(&extents));
@@ -101,6 +102,8 @@ struct Fit<'s> {
     alone: f64,
     /// Blocks that the device runs at once.
     slots: f64,
+    /// Rows of tiles with which launches overlap.
+    overlap: f64,
 }
 
 /// The part of the launches of a program that overlap with no other, because a reduction of their
@@ -158,7 +161,7 @@ impl Fit<'_> {
         let cost = |planes: i64| {
             let rows = count(all_planes, planes) as f64;
             let (blocks, each) = (across * rows, (planes + self.fill + BEGIN) as f64);
-            if rows >= model::BANDS && blocks > self.slots && self.alone < 0.5 {
+            if rows >= self.overlap && blocks > self.slots && self.alone < 0.5 {
                 let work = across * (all_planes as f64 + rows * (self.fill + BEGIN) as f64);
                 return model::overlapped(work / self.slots, each);
             }
