@@ -141,12 +141,12 @@ mod tests {
 
     #[test]
     fn a_run_is_one_chunk_many_times_over_and_a_remainder() {
-        // 500 launches of two steps and one of one; each of the two steps has 25 rows, and so 20
+        // 500 launches of two steps and one of one; each of the two steps has 25 rows, and so 6
         // bands.
         let found = chunks(&banded(), 1001, 0);
         let sizes: Vec<_> = found.iter().map(|chunk| (chunk.launches, chunk.nodes.len())).collect();
-        assert_eq!(sizes[..7], [(64, 64 * 20); 7]);
-        assert_eq!(sizes[7..], [(53, 52 * 20 + 1)]);
+        assert_eq!(sizes[..7], [(64, 64 * 6); 7]);
+        assert_eq!(sizes[7..], [(53, 52 * 6 + 1)]);
         assert!(found[..7].windows(2).all(|pair| like(&pair[0], &pair[1])));
         assert!(!like(&found[6], &found[7]));
         // The number of the step is an argument of these kernels, and nothing else differs.
@@ -166,10 +166,10 @@ mod tests {
         for chunk in chunks(&banded(), 1001, 0) {
             for (place, node) in chunk.nodes.iter().enumerate() {
                 // A chunk begins when all launches before it have ended.
-                assert_eq!(node.waits.is_empty(), place < 20);
+                assert_eq!(node.waits.is_empty(), place < 6);
                 assert!(node.waits.iter().all(|wait| *wait < place));
             }
-            assert_eq!(chunk.nodes[47].waits, [26, 27, 28]);
+            assert_eq!(chunk.nodes[45].waits, [38, 39, 40]);
         }
         let whole = chunks(&banded(), 1001, 25);
         assert_eq!((whole[0].nodes.len(), &whole[0].nodes[9].waits), (64, &vec![8]));
