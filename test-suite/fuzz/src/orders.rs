@@ -51,6 +51,7 @@ const REPEATABLE: [&str; 12] = [
     "eliminate-barriers",
     "guard-launches",
     "hoist-guards",
+    "keep-in-registers",
     "interleave-records",
     "place-constants",
     "sink-time-loops",
