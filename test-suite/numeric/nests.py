@@ -259,8 +259,8 @@ TYPES = {"mm": np.float64, "lu": np.float64, "rc5": np.int32, "sad": np.int32,
          **dict.fromkeys(DOUBLE, np.float64), **late_nests.TYPES}
 # Options of further runs on the simulator: without tiles, with arrays in the order of the text and
 # in another one, and with tiles that divide nothing.
-LOWERING = ("lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),bank-pad,"
-            "vectorize-copies,unroll-by-registers")
+LOWERING = ("lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),hoist-guards,"
+            "keep-in-registers,bank-pad,vectorize-copies,unroll-by-registers")
 TILES = [f"{threads} {cells} time=3" for threads, cells in [
     ("threads=9 copiers=3", "per-thread=2"), ("threads=3,5 copiers=2", "per-thread=2,4"),
     ("threads=2,3,2", "per-thread=1,2,3"),
