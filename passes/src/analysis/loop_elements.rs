@@ -16,9 +16,6 @@ use melior::ir::{ShapedTypeLike, ValueLike};
 use std::collections::BTreeSet;
 use stencil_dialects::mlir::{self, Op, Val};
 
-/// Elements of a loop at most.
-const MOST: usize = 32;
-
 /// An element that stays in a register.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Element<'c> {
@@ -84,7 +81,6 @@ pub fn of<'c>(kernel: &Kernel<'c>, forms: &mut IndexForms, op: Op<'c>) -> Vec<El
             }),
         }
     }
-    elements.truncate(MOST);
     elements.retain(|element| {
         let stored = element.is_stored();
         let mut others = accesses.iter().filter(|access| !element.accesses.contains(&access.op));
