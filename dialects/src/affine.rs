@@ -2,6 +2,7 @@
 
 use melior::Context;
 use melior::ir::{AffineExpr, AffineMap};
+use num_integer::gcd;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -211,11 +212,6 @@ impl<'v> FromIterator<&'v Linear> for Facts {
         values.into_iter().for_each(|value| facts.add(value));
         facts
     }
-}
-
-/// The greatest common divisor.
-pub fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// A map of symbols only with the given results.

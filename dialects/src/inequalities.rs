@@ -6,6 +6,7 @@
 //! own, `driver/frontend/src/check/prove.rs`, whose head says why there are two.
 
 use crate::affine::Linear;
+use num_integer::gcd;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More inequalities than this are not pursued.
@@ -211,10 +212,6 @@ fn tightened((coefficients, constant): Row) -> Row {
         return (coefficients, constant);
     }
     (coefficients.iter().map(|c| c / divisor).collect(), constant.div_euclid(divisor))
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod sl;
 use std::fmt::Write;
 use std::path::Path;
 use stencil_compiler::{Element, Failure, Plan};
+use stencil_passes::affine;
 use stencil_runtime::plan::{FieldDecl, Node, Role};
 
 /// The parameter for the steps that a run took, behind all others.
@@ -101,6 +102,8 @@ struct Parts {
     parameters: Vec<Parameter>,
     /// The sizes that the compile has fixed, as text.
     sizes: String,
+    /// Whether the caller gives the steps. A function of affine loops has its own.
+    steps: bool,
     /// Whether a run may end early, and tells its steps.
     until: bool,
 }
@@ -139,7 +142,8 @@ impl Parts {
             parameters.push(Parameter { name: name.to_owned(), c_name, kind, about });
         }
         let until = plan.nodes().into_iter().any(|node| matches!(node, Node::Until(_)));
-        Self { prefix: prefix(name), parameters, sizes: sizes_of(plan), until }
+        let steps = plan.settings.strategy != affine::STRATEGY;
+        Self { prefix: prefix(name), parameters, sizes: sizes_of(plan), steps, until }
     }
 
     fn declaration(&self, on_device: bool) -> String {
@@ -147,7 +151,7 @@ impl Parts {
         if on_device {
             parameters.extend(["int32_t device".to_owned(), "void *stream".to_owned()]);
         }
-        parameters.push("int64_t steps".to_owned());
+        parameters.extend(self.steps.then(|| "int64_t steps".to_owned()));
         parameters.extend(self.parameters.iter().map(|parameter| {
             let name = &parameter.c_name;
             match parameter.kind {
@@ -175,6 +179,7 @@ impl Parts {
         let host = self.declaration(false);
         let about = self.about();
         let name = name.replace("*/", "* /");
+        let what = if self.steps { "so many steps" } else { "all loops" };
         let (place, link, device) = match code {
             Code::Ptx(_) => {
                 let what = "The same on any device, in a stream of it (null for one of its own). \
@@ -197,7 +202,7 @@ impl Parts {
 extern "C" {{
 #endif
 
-/* Runs so many steps on the {place}. Fields are row-major without padding, and belong to
+/* Runs {what} on the {place}. Fields are row-major without padding, and belong to
  * the caller. One that is not const has the result afterwards, and shares no memory with another;
  * after a failure it is as before. A value may be null. 16-bit floats are passed by their bits.
  *
@@ -281,7 +286,8 @@ void {prefix}_unload(void) {{
     }
 
     fn function(&self, on_device: bool, program: &Code<'_>) -> String {
-        let mut calls: Vec<String> = vec!["stencil_run_steps(run, steps)".to_owned()];
+        let steps = self.steps.then(|| "stencil_run_steps(run, steps)".to_owned());
+        let mut calls = Vec::from_iter(steps);
         if on_device {
             calls.insert(0, "stencil_run_device(run, device)".to_owned());
             calls.insert(1, "stencil_run_stream(run, stream)".to_owned());

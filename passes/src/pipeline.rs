@@ -9,6 +9,7 @@ use crate::gpu::coalesce_relayout::CoalesceRelayout;
 use crate::gpu::guard_launches::GuardLaunches;
 use crate::gpu::hoist_guards::HoistGuards;
 use crate::gpu::interleave_records::InterleaveRecords;
+use crate::gpu::keep_in_registers::KeepInRegisters;
 use crate::gpu::lower_peer::LowerPeer;
 use crate::gpu::number_blocks::NumberBlocks;
 use crate::gpu::place_constants::PlaceConstants;
@@ -230,6 +231,7 @@ pub fn nest_gpu(config: &Config) -> Vec<Step> {
     steps.push(Step::ours(LowerAffineNest));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     steps.push(Step::ours(HoistGuards));
+    steps.push(Step::ours(KeepInRegisters));
     if !config.no_nest_tiles {
         steps.push(Step::ours(BankPad));
         if !config.no_vector_copies {

@@ -37,6 +37,7 @@ const BEHIND: &[&Info] = &[
     &gpu::interleave_records::INFO,
     &reduce::combine_stores::INFO,
     &gpu::hoist_guards::INFO,
+    &gpu::keep_in_registers::INFO,
     &gpu::bank_pad::INFO,
     &gpu::vectorize_copies::INFO,
     &gpu::eliminate_barriers::INFO,

@@ -85,6 +85,8 @@ pub struct Device {
     pub launch_seconds: f64,
     /// Most threads of a block.
     pub threads_per_block: u32,
+    /// Most threads of a block along z.
+    pub threads_along_z: u32,
     /// Most threads on an SM.
     pub threads_per_multiprocessor: u32,
     /// Most blocks on an SM.
@@ -168,6 +170,11 @@ impl Device {
     /// Whether its code is PTX, as that of NVIDIA's devices is.
     pub fn has_ptx(&self) -> bool {
         !self.target.starts_with("gfx")
+    }
+
+    /// Bytes of a thread's registers, with one that may be reserved.
+    pub fn register_bytes(&self) -> i64 {
+        4 * i64::from(self.registers_per_thread.next_power_of_two())
     }
 
     /// Whether code for an architecture, or for a variant of it (`sm_90a`), is for this device.

@@ -22,7 +22,7 @@ import nests_tables
 
 CLEAN = "gpu.module(canonicalize{top-down=false},cse)"
 PASSES = ["sink-time-loops", "tile-affine-nest{constants=on}", "lower-affine-nest", CLEAN,
-          "hoist-guards", "bank-pad",
+          "hoist-guards", "keep-in-registers", "bank-pad",
           "vectorize-copies", "gpu.module(cse,canonicalize{top-down=false},cse)",
           "place-constants"]
 
@@ -36,8 +36,8 @@ def without(name):
 
 
 OFF = {f"without {name}": without(name)
-       for name in ("sink-time-loops", "hoist-guards", "bank-pad", "vectorize-copies",
-                    "place-constants")}
+       for name in ("sink-time-loops", "hoist-guards", "keep-in-registers", "bank-pad",
+                    "vectorize-copies", "place-constants")}
 OFF["with eliminate-barriers"] = [
     "--passes", f"builtin.module({','.join([*PASSES[:-1], 'eliminate-barriers', PASSES[-1]])})"]
 USUAL = {"default": [], "--no-nest-tiles": ["--no-nest-tiles"],

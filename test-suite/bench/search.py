@@ -32,7 +32,7 @@ import common
 
 # The compiler's own list behind the tile.
 CLEANED = "gpu.module(canonicalize{top-down=false},cse)"
-LOWERING = (f"lower-affine-nest,{CLEANED},hoist-guards,bank-pad,vectorize-copies,"
+LOWERING = (f"lower-affine-nest,{CLEANED},hoist-guards,keep-in-registers,bank-pad,vectorize-copies,"
             "gpu.module(cse,canonicalize{top-down=false},cse),place-constants")
 FAST = ["--fast-math"]
 # Axes, sizes, options, and how far results may lie apart.

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import time
 
+import late_nests
 import numpy as np
 
 # A difference that a few hundred roundings explain, relative to the largest value.
@@ -247,17 +248,19 @@ NESTS = {
     "heat3d": (heat3d, {"A": "N N N", "B": "N N N"}, 2, {"c": 0.1}),
     "conv1d-batch": (conv1d_batch, {"O": "N M", "A": "N M+4", "F": "N 5"}, 1, {}),
     "sad": (sad, {"S": "N M D", "A": "4*N 4*M", "B": "4*N 4*M+D"}, 1, {}),
+    **late_nests.NESTS,
 }
 # Sizes that are arguments, and of no extents or of extents without a name.
-ARGUMENTS = {"adi": "T", "conv2d": "NM", "heat3d": "T", "jacobi2d": "T", "rc5": "N", "sad": "NMD"}
+ARGUMENTS = {"adi": "T", "conv2d": "NM", "heat3d": "T", "jacobi2d": "T", "rc5": "N", "sad": "NMD",
+             **late_nests.ARGUMENTS}
 DOUBLE = ["atax", "bicg", "gesummv", "gemver", "syrk", "trmm", "doitgen", "covariance", "heat3d",
           "conv1d-batch"]
 TYPES = {"mm": np.float64, "lu": np.float64, "rc5": np.int32, "sad": np.int32,
-         **dict.fromkeys(DOUBLE, np.float64)}
+         **dict.fromkeys(DOUBLE, np.float64), **late_nests.TYPES}
 # Options of further runs on the simulator: without tiles, with arrays in the order of the text and
 # in another one, and with tiles that divide nothing.
-LOWERING = ("lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),bank-pad,"
-            "vectorize-copies,unroll-by-registers")
+LOWERING = ("lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),hoist-guards,"
+            "keep-in-registers,bank-pad,vectorize-copies,unroll-by-registers")
 TILES = [f"{threads} {cells} time=3" for threads, cells in [
     ("threads=9 copiers=3", "per-thread=2"), ("threads=3,5 copiers=2", "per-thread=2,4"),
     ("threads=2,3,2", "per-thread=1,2,3"),
@@ -287,7 +290,7 @@ def arrays(program, sizes):
         shape = [eval(extent, {}, sizes) for extent in extents.split()]
         cells = random.random(shape) if kind != np.int32 else random.integers(0, 256, shape)
         fields[name] = cells.astype(kind)
-    if program == "lu":
+    if program in ("lu", "ludcmp"):
         # Without pivots the diagonal has to be large.
         fields["A"] += len(fields["A"]) * np.eye(len(fields["A"]))
     if program == "rc5":

@@ -187,10 +187,12 @@ impl Display for Report {
             None => writeln!(out, "predicted: nothing; the passes are given by name")?,
             Some(_) if settings.strategy == affine::STRATEGY => match &self.run {
                 Some(run) => predicted_run::write(out, run)?,
+                None if self.mix.is_some() => {
+                    writeln!(out, "predicted: nothing; a block does not fit on a multiprocessor")?
+                }
                 None => writeln!(
                     out,
-                    "predicted: nothing; the function takes no sizes of 1,024 in each \
-                         dimension, or a block does not fit on a multiprocessor"
+                    "predicted: nothing; the function takes no sizes of 1,024 in each dimension"
                 )?,
             },
             Some(candidates) if self.sweeps.is_empty() => predictions(out, candidates)?,

@@ -22,6 +22,7 @@
 
 use super::dependences::{Dependence, shared};
 use super::nest::{Nest, Reference};
+use num_integer::gcd;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use stencil_dialects::affine::Linear;
@@ -330,10 +331,6 @@ fn rank(matrix: Vec<Vec<i64>>) -> usize {
         }
     }
     found
-}
-
-fn gcd(a: u128, b: u128) -> u128 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

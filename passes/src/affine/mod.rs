@@ -19,6 +19,7 @@ pub mod tile_search;
 mod tile_shape;
 mod tiled_cells;
 mod tiled_copy;
+mod tiled_fill;
 mod tiled_kernel;
 mod tiled_loop;
 pub mod transpose_arrays;

@@ -26,9 +26,9 @@ use stencil_runtime::device::Device;
 /// What the schedule of a kernel of a nest is called.
 pub const STRATEGY: &str = "affine";
 
-/// Registers of a thread with several cells: as many as let two blocks of 16 x 16 threads run on a
-/// multiprocessor of 65,536 registers.
-const REGISTERS: i64 = 128;
+/// Threads on a multiprocessor that the registers of a thread with several cells should allow: two
+/// blocks of 16 x 16.
+const THREADS: u32 = 512;
 
 /// A launch as it becomes a kernel.
 pub struct Frame<'c, 'p> {
@@ -104,7 +104,8 @@ impl<'c> Frame<'c, '_> {
         });
         let shared = shared.collect::<Result<Vec<_>, _>>()?;
         if per_thread.iter().any(|cells| *cells > 1) {
-            let blocks = resident_blocks(&threads, &shared, REGISTERS, subject.device);
+            let registers = subject.device.registers / THREADS;
+            let blocks = resident_blocks(&threads, &shared, registers.into(), subject.device);
             attributes.push(("nvvm.minctasm", attribute::integer(context, blocks)));
         }
         let made = function::build(container, subject, &signature, attributes, &shared)?;

@@ -26,22 +26,21 @@ use stencil_dialects::tiled::NestTile;
 use stencil_runtime::device::Device;
 
 /// Bytes of shared memory that a default takes at most, so that several blocks fit.
-const DEFAULT_BYTES: i64 = 24 << 10;
+fn default_shared(device: &Device) -> i64 {
+    i64::try_from(device.static_shared_per_block / 2).unwrap_or(i64::MAX)
+}
 
-/// Bytes of registers with elements that a default has at most, of 1,024 of a thread.
-const DEFAULT_REGISTERS: i64 = 256;
+/// A default holds elements in a quarter of a thread's registers at most.
+const DEFAULT_PART: i64 = 4;
+
+/// Other tiles hold them in half of the registers.
+const MOST_PART: i64 = 2;
 
 /// Operations of an iteration, times cells, of a default with several cells.
 const DEFAULT_OPERATIONS: i64 = 1024;
 
 /// Operations of the iterations of a tile, times cells, at most.
 const MOST_OPERATIONS: i64 = 1 << 15;
-
-/// Bytes of registers with elements at most.
-const MOST_REGISTERS: i64 = 512;
-
-/// Threads of a block along z at most, on every device.
-const MOST_ALONG_Z: i64 = 64;
 
 /// Iterations of a loop in time that share a copy at most.
 pub const MOST_TIME: i64 = 1024;
@@ -118,10 +117,11 @@ pub fn fit<'c>(
     let cells: i64 = tile.per_thread.iter().product();
     for of in &tileable.loops {
         let bytes = cells.saturating_mul(register_bytes(function, of));
-        if bytes > MOST_REGISTERS {
+        let limit = device.register_bytes() / MOST_PART;
+        if bytes > limit {
             let text = format!(
-                "a thread would hold {bytes} bytes of elements in registers, and {MOST_REGISTERS} \
-                 are the limit; take fewer cells per thread"
+                "a thread would hold {bytes} bytes of elements in registers, and {limit} are the \
+                 limit; take fewer cells per thread"
             );
             return Err(Error::declined(Decline::Registers, text));
         }
@@ -232,7 +232,7 @@ pub fn default<'c>(
 ) -> Result<NestTile, String> {
     let axes = launch.axis_count();
     let slides = tileable.loops.iter().any(|of| slides(function, launch, of));
-    let mut per_thread = cells(function, tileable, (axes, slides));
+    let mut per_thread = cells(function, tileable, (axes, slides), device);
     let several = per_thread.iter().any(|cells| *cells > 1);
     let streams = axes == 1 && tileable.loops.iter().any(|of| streams(function, tileable, of));
     let threads: &[i64] = match (axes, several) {
@@ -252,7 +252,7 @@ pub fn default<'c>(
     let mut threads = threads.to_vec();
     // A warp of a streaming block copies, though it computes few cells.
     if !streams {
-        within_extents(&points(function.nest, launch), &mut threads, &mut per_thread);
+        within_extents(&points(function.nest, launch), device, &mut threads, &mut per_thread);
     }
     let several = several && per_thread.iter().any(|cells| *cells > 1);
     let mut tile = NestTile {
@@ -273,7 +273,7 @@ pub fn default<'c>(
         tile.time = tile.time.min(trips.max(1));
     }
     let size = |tile: &NestTile| sized(function, launch, tileable, tile).map(|all| bytes(&all));
-    while tile.time > 1 && size(&tile).is_ok_and(|bytes| bytes > DEFAULT_BYTES) {
+    while tile.time > 1 && size(&tile).is_ok_and(|bytes| bytes > default_shared(device)) {
         tile.time /= 2;
     }
     match fit(function, launch, tileable, &tile, device) {
@@ -294,7 +294,12 @@ fn points(nest: &Nest, launch: &Launch) -> Vec<Option<i64>> {
 
 /// Makes a tile no larger than the next power of two of its points. First a thread has fewer cells,
 /// then there are fewer threads; the threads that are left over go to other axes.
-fn within_extents(points: &[Option<i64>], threads: &mut [i64], per_thread: &mut [i64]) {
+fn within_extents(
+    points: &[Option<i64>],
+    device: &Device,
+    threads: &mut [i64],
+    per_thread: &mut [i64],
+) {
     let before: i64 = threads.iter().product();
     let room = |axis: usize| {
         let points = points.get(axis).copied().flatten().and_then(|all| u64::try_from(all).ok());
@@ -307,7 +312,7 @@ fn within_extents(points: &[Option<i64>], threads: &mut [i64], per_thread: &mut 
         *threads = (*threads).min(room(axis));
     }
     for axis in 0..threads.len() {
-        let most = if axis == 2 { MOST_ALONG_Z } else { before };
+        let most = if axis == 2 { device.threads_along_z.into() } else { before };
         while threads.iter().product::<i64>() < before {
             let Some((own, cells)) = threads.get_mut(axis).zip(per_thread.get(axis)) else { break };
             if *own * 2 > most || *own * *cells * 2 > room(axis) {
@@ -360,7 +365,13 @@ fn serves_rows(function: &Function, launch: &Launch, of: &TimeLoop) -> bool {
 
 /// Cells of a thread along each axis, x first: as many as registers and code allow, rather in rows
 /// than along x.
-fn cells(function: &Function, tileable: &Tileable, (axes, slides): (usize, bool)) -> Vec<i64> {
+fn cells(
+    function: &Function,
+    tileable: &Tileable,
+    (axes, slides): (usize, bool),
+    device: &Device,
+) -> Vec<i64> {
+    let most = device.register_bytes() / DEFAULT_PART;
     let shares = |of: &TimeLoop| {
         let loads = of.homes.values().filter(|home| matches!(home, Home::Copied(..))).count();
         let loads = i64::try_from(loads).unwrap_or(i64::MAX);
@@ -369,7 +380,7 @@ fn cells(function: &Function, tileable: &Tileable, (axes, slides): (usize, bool)
     let fits = |along: &Vec<i64>| {
         let cells: i64 = along.iter().product();
         tileable.loops.iter().all(|of| {
-            cells.saturating_mul(register_bytes(function, of)) <= DEFAULT_REGISTERS
+            cells.saturating_mul(register_bytes(function, of)) <= most
                 && cells.saturating_mul(operations(of)) <= DEFAULT_OPERATIONS
         })
     };

@@ -1,12 +1,14 @@
 //! A loop in time, tile by tile: copies, barriers, and the iterations between them.
 //!
 //! A thread loads its share of the next tile before it computes the current one, if it can hold it
-//! in registers. Iterations that are no whole tile have code of their own.
+//! in registers. Iterations that are no whole tile have code of their own. Copies that the loop
+//! does not change are made once, before it.
 
 use super::nest_kernel::{bounds, largest};
-use super::shared_tiles::{Copy, TimeLoop, factor};
+use super::shared_tiles::{Copy, TimeLoop};
 use super::tiled_cells::{Offset, Tile};
 use super::tiled_copy::Copying;
+use super::tiled_fill::Walk;
 use super::tiled_kernel::TiledCode;
 use melior::ir::ValueLike;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,18 +20,8 @@ use stencil_dialects::mlir::{self, Val};
 /// Iterations of one cell in a row without a branch.
 const ITERATIONS: i64 = 8;
 
-/// Elements that a thread holds of the next tile at most.
+/// Elements of copies that a thread holds in registers at most.
 const MOST_HELD: i64 = 40;
-
-/// A loop in time on its way through its tiles.
-struct Walk<'c, 't> {
-    copyings: Vec<Copying<'c>>,
-    /// The first places of each copy, for a first iteration of 0.
-    corners: Vec<Vec<Val<'c>>>,
-    number: usize,
-    tile: Option<Tile<'c, 't>>,
-    held: bool,
-}
 
 impl<'c, 'p> TiledCode<'c, 'p> {
     /// A loop in time, tile by tile.
@@ -61,21 +53,18 @@ impl<'c, 'p> TiledCode<'c, 'p> {
         let whole = builder.add(first, whole)?;
         let mut walk = self.walk(builder, number, of)?;
         self.load_registers(builder, of, &mut walk, any)?;
-        let fetched = match walk.held {
-            true => self.fetch(builder, &walk, first)?,
-            false => Vec::new(),
-        };
+        let fetched = self.fetch(builder, &walk, (false, first))?;
+        self.fill(builder, &walk, (false, first), &fetched)?;
+        let fetched = self.fetch(builder, &walk, (true, first))?;
         let count = walk.tile.as_ref().map_or(0, |tile| tile.stored(&all).len());
         let stored = walk.tile.as_ref().map(|tile| tile.stored(&all)).unwrap_or_default();
         let initial = [stored, fetched].concat();
         let last = builder.carry((first, whole, size), &initial, |builder, start, carried| {
             let (stored, fetched) = carried.split_at(count.min(carried.len()));
             set(&mut walk, &all, stored);
-            self.fill(builder, &walk, start, fetched)?;
-            let next = match walk.held {
-                true => self.fetch(builder, &walk, builder.add_constant(start, time)?)?,
-                false => Vec::new(),
-            };
+            self.fill(builder, &walk, (true, start), fetched)?;
+            let next = builder.add_constant(start, time)?;
+            let next = self.fetch(builder, &walk, (true, next))?;
             self.compute_tile(builder, &mut walk, start, None)?;
             let stored = walk.tile.as_ref().map(|tile| tile.stored(&all)).unwrap_or_default();
             Ok([stored, next].concat())
@@ -85,7 +74,7 @@ impl<'c, 'p> TiledCode<'c, 'p> {
         let remains = builder.compare(Compare::Lt, whole, end)?;
         let types: Vec<_> = stored.iter().map(|value| value.r#type()).collect();
         let then = |builder: &Builder<'c>| {
-            self.fill(builder, &walk, whole, fetched)?;
+            self.fill(builder, &walk, (true, whole), fetched)?;
             self.compute_tile(builder, &mut walk, whole, Some(rest))?;
             Ok(walk.tile.as_ref().map(|tile| tile.stored(&all)).unwrap_or_default())
         };
@@ -136,7 +125,12 @@ impl<'c, 'p> TiledCode<'c, 'p> {
             });
             corners.push(self.corner(builder, of, copy, values)?);
         }
-        let held = copyings.iter().map(Copying::shares).sum::<i64>() <= MOST_HELD;
+        let moves = |copy: &Copy| copy.depends_on(function.nest, of.at);
+        let moving: Vec<bool> = of.copies.iter().map(moves).collect();
+        let held = [false, true].map(|moves| {
+            let own = copyings.iter().zip(&moving).filter(|(_, moving)| **moving == moves);
+            own.map(|(copying, _)| copying.shares()).sum::<i64>() <= MOST_HELD
+        });
         let tile = Some(Tile {
             of,
             values,
@@ -145,122 +139,7 @@ impl<'c, 'p> TiledCode<'c, 'p> {
             registers: Vec::new(),
             offsets: BTreeMap::new(),
         });
-        Ok(Walk { copyings, corners, number, tile, held })
-    }
-
-    /// The place in an array where its copy begins, without what the loop's own counter adds.
-    fn corner(
-        &self,
-        builder: &Builder<'c>,
-        of: &TimeLoop<'c>,
-        copy: &Copy,
-        values: &BTreeMap<usize, i64>,
-    ) -> Result<Vec<Val<'c>>, Error> {
-        let function = self.cells.function;
-        let sizes = function.nest.sizes;
-        let mut corner = Vec::new();
-        for index in &copy.indices {
-            let mut constant = index.constant;
-            let mut terms: Vec<(Val<'c>, i64)> = Vec::new();
-            for (place, factor) in index.coefficients.iter().enumerate().filter(|(_, f)| **f != 0) {
-                let Some(at) = place.checked_sub(sizes) else {
-                    let size = function.text.sizes.get(place).copied();
-                    let size = size.ok_or_else(|| Error::internal("a size without a value"))?;
-                    terms.push((self.cells.value(0, size)?, *factor));
-                    continue;
-                };
-                let farthest = values.get(&at).copied().unwrap_or(1) - 1;
-                constant += factor.min(&0) * farthest;
-                if let Some(first) = self.first(builder, at)? {
-                    terms.push((first, *factor));
-                } else if let Some((first, _)) = of.within.get(&at).copied().flatten() {
-                    constant += factor * first;
-                } else if at != of.at {
-                    let counter = function.text.counters.get(at).copied();
-                    let counter = counter.ok_or_else(|| Error::internal("an unknown counter"))?;
-                    terms.push((self.cells.value(0, counter)?, *factor));
-                }
-            }
-            let mut sum = builder.index(constant)?;
-            for (value, factor) in terms {
-                sum = builder.add(sum, builder.multiply_constant(value, factor)?)?;
-            }
-            corner.push(sum);
-        }
-        Ok(corner)
-    }
-
-    /// The counter of the block's first cell; none for a loop that is not in space.
-    fn first(&self, builder: &Builder<'c>, at: usize) -> Result<Option<Val<'c>>, Error> {
-        let axis = self.launch.axes.get(&at).and_then(|axis| self.axes.get(*axis));
-        let Some((axis, start)) = axis.zip(self.starts.get(&at)) else { return Ok(None) };
-        builder.add(start.value, axis.first).map(Some)
-    }
-
-    /// Where a copy of the tile begins that starts with an iteration.
-    fn places(
-        &self,
-        builder: &Builder<'c>,
-        walk: &Walk<'c, '_>,
-        copy: usize,
-        start: Val<'c>,
-    ) -> Result<Vec<Val<'c>>, Error> {
-        let tile = walk.tile.as_ref();
-        let found = tile.and_then(|tile| tile.of.copies.get(copy).zip(walk.corners.get(copy)));
-        let (Some((found, corner)), Some(tile)) = (found, tile) else { return Ok(Vec::new()) };
-        let places = found.indices.iter().zip(corner).map(|(index, first)| {
-            match factor(self.cells.function.nest, index, tile.of.at) {
-                0 => Ok(*first),
-                factor => builder.add(*first, builder.multiply_constant(start, factor)?),
-            }
-        });
-        places.collect()
-    }
-
-    /// Loads a thread's shares of all copies of a tile.
-    fn fetch(
-        &self,
-        builder: &Builder<'c>,
-        walk: &Walk<'c, '_>,
-        start: Val<'c>,
-    ) -> Result<Vec<Val<'c>>, Error> {
-        let mut fetched = Vec::new();
-        for (number, copying) in walk.copyings.iter().enumerate() {
-            let places = self.places(builder, walk, number, start)?;
-            for share in 0..copying.shares() {
-                let last = share + 1 == copying.shares();
-                fetched.push(copying.fetch(builder, builder.index(share)?, last, &places)?);
-            }
-        }
-        Ok(fetched)
-    }
-
-    /// Fills the shared buffers, between two barriers: from what was fetched, if anything was.
-    fn fill(
-        &self,
-        builder: &Builder<'c>,
-        walk: &Walk<'c, '_>,
-        start: Val<'c>,
-        fetched: &[Val<'c>],
-    ) -> Result<(), Error> {
-        if walk.copyings.is_empty() {
-            return Ok(());
-        }
-        builder.op("gpu.barrier", &[], &[], &[])?;
-        let mut fetched = fetched.iter();
-        for (number, copying) in walk.copyings.iter().enumerate() {
-            if !walk.held {
-                copying.all(builder, &self.places(builder, walk, number, start)?)?;
-                continue;
-            }
-            for share in 0..copying.shares() {
-                let last = share + 1 == copying.shares();
-                let value = fetched.next().copied();
-                let value = value.ok_or_else(|| Error::internal("a share was not fetched"))?;
-                copying.put(builder, builder.index(share)?, last, value)?;
-            }
-        }
-        builder.op("gpu.barrier", &[], &[], &[]).map(drop)
+        Ok(Walk { copyings, moving, corners, number, tile, held })
     }
 
     /// Loads the registers of each cell that has anything to do.

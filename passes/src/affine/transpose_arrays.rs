@@ -147,7 +147,7 @@ impl TransposeArrays {
             return stays("it has one dimension");
         };
         if after >= before && !self.always {
-            return stays("no other order of its dimensions moves fewer bytes");
+            return stays("no other order moves fewer bytes past the level 1 caches");
         }
         if let Some(obstacle) = obstacle(launches, array)? {
             return stays(obstacle);

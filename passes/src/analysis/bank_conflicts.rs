@@ -101,11 +101,8 @@ fn served(starts: impl Iterator<Item = i64>, width: i64, banks: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use num_integer::gcd;
     use stencil_runtime::device::BEST_DESCRIBED;
-
-    fn gcd(a: i64, b: i64) -> i64 {
-        if b == 0 { a } else { gcd(b, a % b) }
-    }
 
     fn lanes(cell: impl Fn(i64) -> (i64, i64)) -> Reference {
         let cells = (0..LANES as i64).map(|lane| Some(cell(lane))).collect();

@@ -20,7 +20,7 @@ pub use executed::Executed;
 
 use super::iteration_space::{Body, Branch, Carried, Loop, Moved, Place, Position, Space, Step};
 use executed::{Ledger, TURNS};
-use stencil_dialects::affine::gcd;
+use num_integer::gcd;
 use stencil_runtime::device::WARP;
 
 /// Blocks of a launch that are counted at least.

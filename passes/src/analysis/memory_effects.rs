@@ -5,9 +5,10 @@
 //! part of dynamic shared memory, a thread's own buffer, an argument in global memory. Arguments
 //! may be the same memory. An operation that is not known here may read and write everything.
 
+use super::cast_layout::{self, Extent};
 use super::{lane_addresses, lane_values};
 use melior::ir::r#type::MemRefType;
-use melior::ir::{Module, ShapedTypeLike, ValueLike};
+use melior::ir::{Attribute, Module, ShapedTypeLike, ValueLike};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use stencil_dialects::attribute;
@@ -120,6 +121,8 @@ pub struct Kernel<'c> {
     makers: BTreeMap<usize, Op<'c>>,
     /// The arguments of the kernel itself. Those of loops may be any of several buffers.
     arguments: Vec<Val<'c>>,
+    /// The arguments that are the only way to their memory in a thread.
+    alone: Vec<usize>,
 }
 
 impl<'c> Kernel<'c> {
@@ -129,7 +132,28 @@ impl<'c> Kernel<'c> {
             mlir::results(op).into_iter().map(move |result| (mlir::key(result), op))
         });
         let arguments = mlir::entry(kernel).map(mlir::arguments).unwrap_or_default();
-        Self { makers: makers.collect(), arguments }
+        let stated = mlir::attribute(kernel, "arg_attrs").and_then(attribute::as_array);
+        let is_alone = |stated: &Attribute<'c>| attribute::entry(*stated, "llvm.noalias").is_some();
+        let pairs = arguments.iter().zip(stated.unwrap_or_default());
+        let alone = pairs.filter(|(_, stated)| is_alone(stated));
+        let alone = alone.map(|(argument, _)| mlir::key(*argument)).collect();
+        Self { makers: makers.collect(), arguments, alone }
+    }
+
+    /// Whether two memrefs have no element in common, as far as a thread's own accesses go. `false`
+    /// means that nothing is known.
+    pub fn are_disjoint(&self, one: Val<'c>, other: Val<'c>) -> bool {
+        match (self.place(one), self.place(other)) {
+            (Some(Place::Own), Some(Place::Own)) | (None, _) | (_, None) => false,
+            (Some(Place::Global(one)), Some(Place::Global(other))) => {
+                let is_argument = |key| self.arguments.iter().any(|value| mlir::key(*value) == key);
+                one != other
+                    && is_argument(one)
+                    && is_argument(other)
+                    && [one, other].iter().any(|key| self.alone.contains(key))
+            }
+            (Some(one), Some(other)) => !one.may_meet(&other),
+        }
     }
 
     /// The effects of an operation and of all in it.
@@ -171,7 +195,7 @@ impl<'c> Kernel<'c> {
 
     /// Whether different indices of a memref are different elements: its rows lie one behind the
     /// other.
-    fn are_apart(&self, memref: Val<'c>) -> bool {
+    pub fn are_apart(&self, memref: Val<'c>) -> bool {
         if lane_addresses::is_plain(memref) {
             return true;
         }
@@ -180,6 +204,9 @@ impl<'c> Kernel<'c> {
         let view = view.filter(|op| mlir::name(**op) == "memref.reinterpret_cast");
         let strides = view.and_then(|op| mlir::attribute(*op, "static_strides"));
         let Some(strides) = strides.and_then(attribute::as_integers) else { return false };
+        if view.is_some_and(|op| self.is_row_major(*op)) {
+            return true;
+        }
         // Each stride holds all that the faster dimensions reach. One that is not known, and the
         // stride above an extent that is not known, count as too small.
         let mut reach = 1_i64;
@@ -189,6 +216,28 @@ impl<'c> Kernel<'c> {
                 reach = if *extent < 0 { i64::MAX } else { stride.saturating_mul(*extent) };
                 apart
             })
+    }
+
+    /// Whether each stride of a view is the extent of the next dimension times that one's stride,
+    /// as the text has them.
+    fn is_row_major(&self, view: Op<'c>) -> bool {
+        let Some((extents, strides)) = cast_layout::of(view) else { return false };
+        let is_product = |stride: &Extent<'c>, factors: [&Extent<'c>; 2]| {
+            let maker = stride.ok().and_then(|value| self.makers.get(&mlir::key(value)));
+            let maker = maker.filter(|op| mlir::name(**op) == "arith.muli");
+            maker.is_some_and(|op| match mlir::operands(*op)[..] {
+                [left, right] => {
+                    factors == [&Ok(left), &Ok(right)] || factors == [&Ok(right), &Ok(left)]
+                }
+                _ => false,
+            })
+        };
+        let dense = |(strides, extent): (&[Extent<'c>], &Extent<'c>)| match strides {
+            [stride, Err(1)] => stride == extent,
+            [stride, inner] => is_product(stride, [extent, inner]),
+            _ => false,
+        };
+        strides.last() == Some(&Err(1)) && strides.windows(2).zip(extents.iter().skip(1)).all(dense)
     }
 
     /// Where a memref lies; nothing where it is not known.
@@ -261,7 +310,7 @@ enum Known {
 }
 
 /// Whether an operation itself reads and writes no memory.
-fn is_free(name: &str) -> bool {
+pub fn is_free(name: &str) -> bool {
     let free = [
         "gpu.barrier",
         "gpu.block_dim",

@@ -82,14 +82,15 @@ fn is_loop(op: &Op) -> bool {
 }
 
 /// A condition that can go out of a loop.
-struct Guard<'c> {
-    op: Op<'c>,
+pub(super) struct Guard<'c> {
+    /// The `scf.if`.
+    pub(super) op: Op<'c>,
     /// The operations of the loop whose values do not change, in order.
     fixed: Vec<Op<'c>>,
 }
 
 /// The condition in a loop that can go out of it.
-fn guard<'c>(op: Op<'c>) -> Option<Guard<'c>> {
+pub(super) fn guard<'c>(op: Op<'c>) -> Option<Guard<'c>> {
     let body = mlir::entry(op)?;
     let (guards, others): (Vec<Op>, Vec<Op>) =
         mlir::operations(body).iter().partition(|op| mlir::name(**op) == "scf.if");
@@ -114,7 +115,10 @@ fn guard<'c>(op: Op<'c>) -> Option<Guard<'c>> {
 }
 
 /// Puts a loop into the condition that is in it.
-fn hoist<'c>(op: Op<'c>, Guard { op: guard, fixed }: &Guard<'c>) -> Result<(), Error> {
+///
+/// # Errors
+/// Internal ones.
+pub(super) fn hoist<'c>(op: Op<'c>, Guard { op: guard, fixed }: &Guard<'c>) -> Result<(), Error> {
     let body = mlir::entry(*guard).map(mlir::operations).unwrap_or_default();
     let (end, body) = body.split_last().ok_or_else(|| Error::internal("an if without a body"))?;
     body.iter().for_each(|inner| mlir::move_before(*inner, *guard));

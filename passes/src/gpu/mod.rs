@@ -6,6 +6,7 @@ pub mod eliminate_barriers;
 pub mod guard_launches;
 pub mod hoist_guards;
 pub mod interleave_records;
+pub mod keep_in_registers;
 pub mod lower_peer;
 pub mod number_blocks;
 pub mod place_constants;

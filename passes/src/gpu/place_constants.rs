@@ -30,13 +30,14 @@
 //! ```
 //!
 //! Some arrays stay in global memory, with a note in `tiled.not_constant`: arrays that a kernel of
-//! the module stores to, arrays of open size, arrays that do not fit, arrays of which lanes may
-//! read different elements, and arrays that are used by other operations than loads and views of
+//! the module stores to, arrays of open size, arrays that do not fit, arrays that the kernel
+//! copies to shared memory, arrays of which lanes may read different elements, and arrays that are used by other operations than loads and views of
 //! fixed shape. The lanes are compared in some iterations and blocks
 //! (`analysis/lane_addresses.rs`). If they differ elsewhere, the loads are slower, and their
 //! results are unchanged.
 
 use crate::analysis::lane_addresses::{self, Uses};
+use crate::analysis::shared_copies;
 use crate::kernel::field_buffers::extents;
 use crate::llvm::load_constants::MOST_BYTES;
 use crate::options::Options;
@@ -155,7 +156,12 @@ impl<'c> Placing<'c, '_> {
         let mut uses = lane_addresses::of(launch.op, block, &views).into_iter();
         for candidate in candidates {
             let own: Vec<Uses> = uses.by_ref().take(candidate.views.len()).collect();
-            if let Err(reason) = alike(&own).and_then(|()| self.fits(&candidate)) {
+            let copied = |reason| match is_copied(launch.op, &candidate.views) {
+                true => "the kernel copies it to shared memory".to_owned(),
+                false => reason,
+            };
+            let fits = || self.fits(&candidate);
+            if let Err(reason) = alike(&own).map_err(copied).and_then(|()| fits()) {
                 notes.push(format!("{}: {reason}", candidate.field));
                 continue;
             }
@@ -345,6 +351,13 @@ fn last_cell(view: Val) -> Option<i64> {
             last.checked_add(farthest)
         },
     )
+}
+
+/// Whether threads copy elements of some memrefs to shared memory, where lanes load different ones
+/// whatever they use.
+fn is_copied<'c>(kernel: Op<'c>, views: &[Val<'c>]) -> bool {
+    let mut loads = shared_copies::of(kernel).into_iter().flat_map(|copy| copy.loads);
+    loads.any(|load| views.contains(&load.memref))
 }
 
 /// Whether all lanes of a warp load the same elements, or why not.

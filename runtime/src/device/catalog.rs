@@ -84,6 +84,7 @@ pub const H200: Device = Device {
     handover_clocks: 800.0,
     launch_seconds: 2.2e-6,
     threads_per_block: 1024,
+    threads_along_z: 64,
     threads_per_multiprocessor: 2048,
     blocks_per_multiprocessor: 32,
     registers: 65_536,

@@ -45,13 +45,14 @@ pub struct Order {
 }
 
 /// Passes whose heads promise that a second run changes nothing.
-const REPEATABLE: [&str; 12] = [
+const REPEATABLE: [&str; 13] = [
     "bank-pad",
     "coalesce-relayout",
     "eliminate-barriers",
     "guard-launches",
     "hoist-guards",
     "interleave-records",
+    "keep-in-registers",
     "place-constants",
     "sink-time-loops",
     "tile-affine-nest",

@@ -1,4 +1,4 @@
-// RUN: stencilc %s --emit=gpu | FileCheck %s
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),hoist-guards)' | FileCheck %s
 // RUN: stencilc %s --emit=ptx | FileCheck %s --check-prefix=PTX
 // RUN: stencilc run %s --target sim --check --size N=300 --size T=9 --in x=random:1 --in y=random:2
 // RUN: stencilc run %s --target sim --check --size N=300 --size T=0 --in x=random:1 --in y=random:2

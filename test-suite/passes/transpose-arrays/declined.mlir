@@ -26,7 +26,7 @@ func.func @once(%a: memref<64x32xf32>) {
 
 // What one nest stores by rows, another stores by columns.
 // CHECK-LABEL: func.func @both
-// CHECK-SAME: tiled.layout_note = "kernels use it as it is: no other order of its dimensions moves fewer bytes"
+// CHECK-SAME: tiled.layout_note = "kernels use it as it is: no other order moves fewer bytes past the level 1 caches"
 // CHECK-NOT: memref.alloc
 func.func @both(%a: memref<64x64xf32>) {
   affine.for %t = 0 to 100 {
@@ -50,7 +50,7 @@ func.func @both(%a: memref<64x64xf32>) {
 
 // Loads along a row keep their sector in a cache.
 // CHECK-LABEL: func.func @loads
-// CHECK-SAME: tiled.layout_note = "kernels use it as it is: no other order of its dimensions moves fewer bytes"
+// CHECK-SAME: tiled.layout_note = "kernels use it as it is: no other order moves fewer bytes past the level 1 caches"
 // CHECK-NOT: memref.alloc
 func.func @loads(%x: memref<64xf32>, %a: memref<64x64xf32>) {
   affine.for %t = 0 to 100 {

@@ -7,7 +7,7 @@
 // Rows are stored by a thread each, in many sweeps: one nest fills the transpose, and one writes it back.
 // CHECK-LABEL: func.func @sweeps
 // CHECK-SAME: %[[A:.*]]: memref<?x64xf32> {stencil.extents = ["N"], stencil.name = "A", tiled.layout_note = "transposed: the order 1, 0 saves 2756.2 bytes a cell, its transform moves 72"}
-// CHECK-SAME: %[[B:.*]]: memref<?x64xf32> {stencil.extents = ["N"], stencil.name = "B", tiled.layout_note = "kernels use it as it is: no other order of its dimensions moves fewer bytes"}
+// CHECK-SAME: %[[B:.*]]: memref<?x64xf32> {stencil.extents = ["N"], stencil.name = "B", tiled.layout_note = "kernels use it as it is: no other order moves fewer bytes past the level 1 caches"}
 // CHECK: %[[N:.*]] = memref.dim %[[A]], %c0
 // CHECK-NEXT: %[[T:.*]] = memref.alloc(%[[N]]) {tiled.transposed = "A"} : memref<64x?xf32>
 // CHECK-NEXT: affine.for %[[J:.*]] = 0 to 64 {

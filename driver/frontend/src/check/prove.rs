@@ -12,6 +12,7 @@
 //! equations and values below 0, and projects onto some unknowns.
 
 use crate::program::{Affine, Grid, Region};
+use num_integer::gcd;
 use std::collections::BTreeSet;
 
 /// More inequalities than this are not pursued.
@@ -143,10 +144,6 @@ fn tighten(row: Row) -> Row {
     }
     let coefficients = row.coefficients.iter().map(|c| c / divisor).collect();
     Row { coefficients, constant: row.constant.div_euclid(divisor) }
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The places of a kernel's accesses to global memory, and what its loops wait for.
 
-use super::slice::{DYNAMIC, Origin, Slice};
+use super::slice::{Origin, Slice};
 use super::{Access, Body, Moved, Place, Step, Stride};
+use crate::analysis::cast_layout;
 use crate::analysis::lane_values;
 use crate::analysis::operation_cost::LOOP;
 use melior::ir::operation::OperationLike;
@@ -117,14 +118,13 @@ impl<'c> Slice<'c> {
         match self.origins.get(&mlir::key(accessed.buffer)).copied() {
             Some(Origin::Argument(_, number)) => (Some(number), contiguous(accessed.buffer)),
             Some(Origin::Result(cast, _)) if mlir::name(cast) == "memref.reinterpret_cast" => {
-                let operands = mlir::operands(cast);
-                let source = operands.first().and_then(|source| {
+                let source = mlir::operands(cast).first().and_then(|source| {
                     match self.origins.get(&mlir::key(*source)).copied() {
                         Some(Origin::Argument(_, number)) => Some(number),
                         _ => None,
                     }
                 });
-                (source, cast_strides(cast, &operands))
+                (source, cast_layout::of(cast).map(|(_, strides)| strides))
             }
             _ => (None, None),
         }
@@ -188,25 +188,6 @@ fn contiguous<'c>(buffer: Val<'c>) -> Option<Strides<'c>> {
         .or_else(|| (memref.rank() <= 1).then(|| vec![1; memref.rank()]))?;
     let behind = |dimension: usize| extents.get(dimension + 1..).unwrap_or_default();
     Some((0..extents.len()).map(|at| Err(behind(at).iter().product())).collect())
-}
-
-/// The strides of a `memref.reinterpret_cast`. The operands behind the source are the run-time
-/// offsets, then the sizes, then the strides.
-fn cast_strides<'c>(cast: Op<'c>, operands: &[Val<'c>]) -> Option<Strides<'c>> {
-    let list = |name| mlir::attribute(cast, name).and_then(attribute::as_integers);
-    let (offsets, sizes) = (list("static_offsets")?, list("static_sizes")?);
-    let open = |all: &[i64]| all.iter().filter(|entry| **entry == DYNAMIC).count();
-    let mut next = 1 + open(&offsets) + open(&sizes);
-    let mut found = Vec::new();
-    for stride in list("static_strides")? {
-        found.push(if stride == DYNAMIC {
-            next += 1;
-            Ok(*operands.get(next - 1)?)
-        } else {
-            Err(stride)
-        });
-    }
-    Some(found)
 }
 
 /// Whether a region has a loop in it.
