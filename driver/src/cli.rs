@@ -13,22 +13,22 @@ use crate::{compile, run};
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-pub use embedded::embedded;
+pub use embedded::{Described, embedded};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    AMD_ARCHITECTURES, Arithmetic, Choice, Config, Devices, Failure, Link, Lowering, Options,
-    RecordLayout, Session, Source, architectures, processors, toolchain,
+    AMD_ARCHITECTURES, Arithmetic, Choice, Config, DeviceList, Devices, Failure, Link, Lowering,
+    Options, RecordLayout, Session, Source, architectures, processors, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
-pub use values::unique;
 use values::{
     one_of_several, positive, range, several, size, strategy, threads, tolerance, whole, word,
 };
+pub use values::{unique, within_process};
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]
@@ -136,10 +136,10 @@ pub(crate) struct RunArgs {
     /// Threads that compute tiles (--target cpu); by default as many as the machine runs at once
     #[arg(long, value_parser = threads)]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// How many devices share the run: 4 along the slowest dimension, or 2x2 along two (--target
-    /// cuda, sim or cpu)
-    #[arg(long, value_name = "COUNT", value_parser = str::parse::<Devices>)]
-    pub(crate) devices: Option<Devices>,
+    /// How many devices share the run: 4 along the slowest dimension, or 2x2 along two; or the
+    /// numbers of GPUs: 0,2 (--target cuda, sim or cpu)
+    #[arg(long, value_name = "COUNT", value_parser = str::parse::<DeviceList>)]
+    pub(crate) devices: Option<DeviceList>,
     /// Where an output goes: A=b.npy, or a picture A=b.png, or an animation A=b.gif; {step} stands
     /// for the number of steps taken
     #[arg(long = "out", value_name = "FIELD=FILE", value_parser = assignment::<PathBuf>)]
@@ -313,7 +313,12 @@ fn several_programs(error: &mut clap::Error) {
 impl CommonArgs {
     /// The session that the options describe.
     pub(crate) fn session(&self, source: &Source) -> Result<Session, Failure> {
-        let session = self.measured(self.unmeasured()?, source)?;
+        self.settled(self.unmeasured()?, source)
+    }
+
+    /// A session with what was measured before, or is measured now.
+    fn settled(&self, session: Session, source: &Source) -> Result<Session, Failure> {
+        let session = self.measured(session, source)?;
         let Some(part) = self.train else { return Ok(session) };
         let trained = session.train(source, part, 0)?;
         Ok(session.with_pace(trained.pace))

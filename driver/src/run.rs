@@ -1,6 +1,6 @@
 //! `stencilc run`: compiles a program, runs it on data, checks it and writes its result.
 
-use crate::cli::{RunArgs, unique};
+use crate::cli::{RunArgs, unique, within_process};
 use crate::compile::{print_ir, print_timing};
 use crate::files::{self, is_same, is_standard};
 use crate::message::say;
@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Array, Class, Control, Devices, Ended, Failure, Link, Outcome, Pause, Pauses, Plan, Progress,
-    Request, Results as TakeResults, Session, Source, Target, compare,
+    Array, Class, Control, DeviceList, Devices, Ended, Failure, Link, Outcome, Pause, Pauses, Plan,
+    Progress, Request, Results as TakeResults, Session, Source, Target, compare,
 };
 use stencil_runtime::checkpoint;
 use stencil_runtime::execute::Values;
@@ -78,7 +78,8 @@ pub(crate) fn execute(
     let read = check_places(args, &sources, &results)?;
     args.checkpoint.as_deref().map_or(Ok(()), checkpoint::check_place).map_err(Failure::user)?;
     let source = files::read(&args.common.file)?;
-    let session = args.common.unmeasured()?.shared_by(devices);
+    let grid = devices.as_ref().map(|list| list.devices);
+    let session = args.common.unmeasured()?.shared_by(grid);
     let declared = session.declared(&source)?;
     let temps = temps(&declared, &results);
     let session = session.keeping(temps.clone());
@@ -130,18 +131,13 @@ fn shared<'l>(
     args: &RunArgs,
     process: Option<(Devices, &'l mut dyn Link)>,
     pauses: bool,
-) -> Result<(Option<Devices>, Option<&'l mut dyn Link>), Failure> {
+) -> Result<(Option<DeviceList>, Option<&'l mut dyn Link>), Failure> {
     let Some((processes, link)) = process else {
-        let most = Devices::MOST_OF_PROCESS;
-        return match args.devices.filter(|devices| devices.count() > most) {
-            None => Ok((args.devices, None)),
-            Some(devices) => Err(Failure::user(format!(
-                "--devices {devices}: a process has {most} devices at most; take fewer, or start \
-                 processes with stencilc-mpi"
-            ))),
-        };
+        args.devices.as_ref().map_or(Ok(()), within_process)?;
+        return Ok((args.devices.clone(), None));
     };
-    let devices = args.devices.unwrap_or(processes);
+    let list = args.devices.clone().unwrap_or_else(|| processes.into());
+    let devices = list.devices;
     if devices.count() != processes.count() {
         return Err(Failure::user(format!(
             "--devices {devices} are {}, and {} processes were started; start as many, or leave \
@@ -156,7 +152,7 @@ fn shared<'l>(
              --snapshot-every and --resume out, or take --devices in one process",
         ));
     }
-    Ok((Some(devices), Some(link)))
+    Ok((Some(list), Some(link)))
 }
 
 /// A file that can't be written is refused before a long run.
@@ -262,8 +258,8 @@ struct Hooks<'a> {
     traffic: bool,
     /// Where it pauses, and what it does there.
     at: Option<(Vec<NonZeroU64>, Call<'a>)>,
-    /// How many devices share the run.
-    devices: Option<Devices>,
+    /// The devices that share the run.
+    devices: Option<DeviceList>,
     /// The connection to them, where each has a process of its own.
     link: Option<&'a mut dyn Link>,
     /// Takes the values. With it, the outcome has only the reductions.
@@ -276,7 +272,7 @@ impl Job<'_> {
         &self,
         target: Target,
         args: &RunArgs,
-        (devices, link): (Option<Devices>, Option<&mut dyn Link>),
+        (devices, link): (Option<DeviceList>, Option<&mut dyn Link>),
         files: &mut Results<'_>,
         saved: &mut Saved<'_>,
     ) -> Result<Outcome, Failure> {

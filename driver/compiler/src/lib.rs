@@ -21,6 +21,7 @@ mod element;
 mod engine;
 mod executable;
 mod failure;
+mod gpus;
 mod import;
 mod inline_calls;
 mod level;
@@ -77,7 +78,7 @@ pub use stencil_runtime::array::{Array, Data, Element};
 pub use stencil_runtime::bind::Request;
 pub use stencil_runtime::execute::Taken;
 pub use stencil_runtime::plan::Plan;
-pub use stencil_runtime::ranks::{Devices, Link};
+pub use stencil_runtime::ranks::{DeviceList, Devices, Link};
 
 /// A hash of the compiler's own text, which tells compilers of one version apart.
 pub const TEXT_HASH: &str = env!("STENCILC_TEXT");

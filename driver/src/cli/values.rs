@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::{IntErrorKind, NonZeroU64, NonZeroUsize, ParseIntError};
 use std::str::FromStr;
-use stencil_compiler::Failure;
+use stencil_compiler::{DeviceList, Devices, Failure};
 use stencil_passes::strategies::names;
 use stencil_runtime::input::assignment;
 use stencil_runtime::number::Numeral;
@@ -98,6 +98,18 @@ pub fn tolerance(text: &str) -> Result<f64, String> {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
         _ => Err("expected a finite number of at least 0".to_owned()),
     }
+}
+
+/// Refuses more devices than a process has threads for.
+pub fn within_process(list: &DeviceList) -> Result<(), Failure> {
+    let most = Devices::MOST_OF_PROCESS;
+    if list.devices.count() <= most {
+        return Ok(());
+    }
+    Err(Failure::user(format!(
+        "--devices {list}: a process has {most} devices at most; take fewer, or start processes \
+         with stencilc-mpi"
+    )))
 }
 
 /// The values by name; no name may be given twice.

@@ -98,6 +98,53 @@ impl FromStr for Devices {
     }
 }
 
+/// Devices as a user names them: how many in which grid, or the numbers of GPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceList {
+    /// How many there are, and their grid.
+    pub devices: Devices,
+    /// The GPU of each device; empty where any do.
+    pub gpus: Vec<i32>,
+}
+
+impl From<Devices> for DeviceList {
+    fn from(devices: Devices) -> Self {
+        Self { devices, gpus: Vec::new() }
+    }
+}
+
+impl fmt::Display for DeviceList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.gpus.as_slice() {
+            [] => self.devices.fmt(f),
+            [one] => write!(f, "{one},"),
+            gpus => f.write_str(&gpus.iter().map(i32::to_string).collect::<Vec<_>>().join(",")),
+        }
+    }
+}
+
+impl FromStr for DeviceList {
+    type Err = String;
+
+    /// Reads `4`, `2x2`, or numbers of GPUs: `0,2`, and `2,` for a single one.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains(',') {
+            return Ok(text.parse::<Devices>()?.into());
+        }
+        let numbers = text.strip_suffix(',').unwrap_or(text).split(',');
+        let numbers = numbers.map(|number| number.trim().parse::<i32>().ok());
+        let gpus: Vec<i32> = numbers
+            .collect::<Option<_>>()
+            .filter(|gpus: &Vec<i32>| gpus.len() <= MOST && gpus.iter().all(|gpu| *gpu >= 0))
+            .ok_or("expected the numbers of GPUs, separated by commas: 0,2")?;
+        let twice = |(place, gpu): (usize, &i32)| gpus.iter().skip(place + 1).any(|one| one == gpu);
+        match gpus.iter().enumerate().any(twice) {
+            true => Err("a GPU is named twice; name each once".to_owned()),
+            false => Ok(Self { devices: Devices::along(gpus.len()), gpus }),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +157,23 @@ mod tests {
         }
         for text in ["", "0", "x", "2x", "2x0", "-1", "4x4x4", "100x100", "99999999999999999999"] {
             assert!(text.parse::<Devices>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn gpus_are_named_by_numbers() {
+        for (text, devices, gpus) in [
+            ("4", "4", vec![]),
+            ("2x2", "2x2", vec![]),
+            ("2,0", "2", vec![2, 0]),
+            ("3,", "1", vec![3]),
+        ] {
+            let found: DeviceList = text.parse().unwrap();
+            assert_eq!((found.devices.to_string(), &found.gpus), (devices.to_owned(), &gpus));
+            assert_eq!(found.to_string(), text);
+        }
+        for text in ["", "0", ",", "0,,1", "0,-1", "0,x", "0,1,0"] {
+            assert!(text.parse::<DeviceList>().is_err(), "{text}");
         }
     }
 

@@ -39,7 +39,7 @@ mod survey;
 mod work;
 
 pub use channels::{Channels, channels};
-pub use devices::Devices;
+pub use devices::{DeviceList, Devices};
 pub use error::RankError;
 pub use link::{Link, LinkError, Parcel, by_messages};
 pub use run::{PATIENCE, on_threads, take_part};

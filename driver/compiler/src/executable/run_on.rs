@@ -4,6 +4,7 @@
 use super::Executable;
 use crate::control::{Control, Progress};
 use crate::failure::Failure;
+use crate::gpus::Gpus;
 use crate::outcome::{Ended, Outcome};
 use crate::pauses;
 use crate::processor::{self, Machine};
@@ -14,20 +15,19 @@ use std::sync::Arc;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::Bound;
 use stencil_runtime::cpu::Program;
-use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{self, Values};
 use stencil_runtime::plan;
 use stencil_runtime::ranks::{self, Devices};
 use stencil_simulator::{Settings, Simulator};
 
-/// Parts of a GPU's share, each with a stream of its own. A part goes on when its neighbours are
-/// done, while others of the GPU still run.
-const PARTS: usize = 4;
-
 /// The devices that have a target in this process.
 fn of_process(control: &Control<'_>) -> Devices {
-    let devices = control.devices.filter(|_| control.link.is_none());
-    devices.unwrap_or_else(|| Devices::along(1))
+    if control.link.is_some() { Devices::along(1) } else { of_run(control) }
+}
+
+/// The devices that share a run.
+fn of_run(control: &Control<'_>) -> Devices {
+    control.devices.as_ref().map_or_else(|| Devices::along(1), |list| list.devices)
 }
 
 impl Executable {
@@ -69,7 +69,8 @@ impl Executable {
         run: &pauses::Run<'_>,
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
-        if let Some(devices) = control.devices.filter(|devices| devices.count() > 1) {
+        let devices = of_run(&control);
+        if devices.count() > 1 {
             let here = if control.link.is_some() { 1 } else { devices.count() };
             let mut loaded = machine.several(&self.plan, devices.count(), here)?;
             let threads = loaded.first().map_or(0, Program::threads);
@@ -90,47 +91,20 @@ impl Executable {
 
     pub(super) fn launch(
         &self,
-        ptx: &str,
-        device: i32,
+        gpus: &Gpus,
         run: &pauses::Run<'_>,
         mut control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let devices = of_process(&control);
-        let count = devices.count();
-        let ordinals = (device..).take(count);
-        let opened =
-            ordinals.map(Cuda::open).collect::<Result<Vec<_>, _>>().map_err(Failure::user)?;
-        let peers = match count {
-            1 => None,
-            _ => Cuda::connect(&opened).map_err(Failure::user)?,
-        };
-        let load = |cuda: &Cuda| cuda.code(&self.plan, ptx.as_bytes());
-        let codes = opened.iter().map(load).collect::<Result<Vec<_>, _>>();
-        let codes = codes.map_err(Failure::user)?;
-        let each = if peers.is_some() { PARTS } else { 1 };
-        let parts = devices.split(each);
-        let wholes: Vec<usize> =
-            (0..parts.count()).map(|part| devices.whole_of(part, each)).collect();
-        let peers = peers.map(|peers| peers.in_parts(&wholes));
-        if peers.is_some() {
-            control.devices = Some(parts);
+        let numbers = control.devices.as_ref().map_or(&[] as &[i32], |list| &list.gpus);
+        let (opened, parts) = gpus.open(&self.plan, devices, numbers)?;
+        if parts.count() > devices.count() {
+            control.devices = Some(parts.into());
         }
-        let mut loaded = Vec::new();
-        for code in wholes.iter().filter_map(|whole| codes.get(*whole)) {
-            let mut program = code.program().map_err(Failure::user)?;
-            match &peers {
-                Some(peers) => program.join_peers(peers.clone()),
-                None => program.use_graphs(GraphSettings::default()).map_err(Failure::user)?,
-            }
-            loaded.push(program);
-        }
+        let mut loaded = opened.programs(devices, parts)?;
         let ran =
             run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;
-        let name = opened.first().map(|cuda| match count {
-            1 => cuda.facts().name.clone(),
-            count => format!("{count} devices, the first {}", cuda.facts().name),
-        });
-        Ok(Outcome { device: name, ..ran })
+        Ok(Outcome { device: opened.name(), ..ran })
     }
 
     /// Runs the plan on targets of the runtime: one, or one for each of several devices.
@@ -143,7 +117,7 @@ impl Executable {
     ) -> Result<Outcome, Failure> {
         let cancel = Arc::clone(&control.cancel);
         let temps = control.pauses.is_some();
-        let devices = control.devices.unwrap_or_else(|| Devices::along(1));
+        let devices = of_run(&control);
         let (snapshot, results) = (control.snapshot.take(), control.results.take());
         let link = control.link.take();
         let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
