@@ -19,14 +19,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    AMD_ARCHITECTURES, Arithmetic, Choice, Config, DeviceList, Devices, Failure, Link, Lowering,
-    Options, RecordLayout, Session, Source, architectures, processors, toolchain,
+    Arithmetic, Choice, Config, DeviceList, Devices, Failure, Link, Lowering, Options,
+    RecordLayout, Session, Source, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
 use values::{
-    one_of_several, positive, range, several, size, strategy, threads, tolerance, whole, word,
+    all_architectures, layouts, one_of_several, positive, range, several, size, strategy, threads,
+    tolerance, whole, word,
 };
 pub use values::{unique, within_process};
 
@@ -140,6 +141,9 @@ pub(crate) struct RunArgs {
     /// numbers of GPUs: 0,2 (--target cuda, sim or cpu)
     #[arg(long, value_name = "COUNT", value_parser = str::parse::<DeviceList>)]
     pub(crate) devices: Option<DeviceList>,
+    /// Draw when each device computes and when it waits, as SVG
+    #[arg(long, value_name = "FILE", requires = "devices")]
+    pub(crate) timeline: Option<PathBuf>,
     /// Where an output goes: A=b.npy, or a picture A=b.png, or an animation A=b.gif; {step} stands
     /// for the number of steps taken
     #[arg(long = "out", value_name = "FIELD=FILE", value_parser = assignment::<PathBuf>)]
@@ -282,16 +286,6 @@ pub(crate) struct CommonArgs {
     /// Print to standard error how long each pass took
     #[arg(long)]
     pub(crate) timing: bool,
-}
-
-/// The names of the layouts of structs and vecs.
-fn layouts() -> Vec<&'static str> {
-    RecordLayout::ALL.iter().map(|(name, _)| *name).collect()
-}
-
-/// The architectures of GPUs, and the processors.
-fn all_architectures() -> Vec<&'static str> {
-    architectures().into_iter().chain(AMD_ARCHITECTURES).chain(processors()).collect()
 }
 
 /// For two files, says that one is expected; clap takes the second one for a command.

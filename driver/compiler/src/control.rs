@@ -82,6 +82,8 @@ pub struct Control<'a> {
     /// The devices that share the run: GPUs, or parts of the simulator or the processor; none for
     /// one.
     pub devices: Option<DeviceList>,
+    /// Whether the times of the devices in this process are noted; not of runs with pauses.
+    pub timeline: bool,
     /// The connection to the other devices, where each has a process of its own; none where they
     /// are threads. All but the first have an outcome without outputs.
     pub link: Option<&'a mut dyn Link>,
@@ -108,6 +110,7 @@ impl Control<'_> {
             traffic: self.traffic,
             pauses,
             devices: self.devices.clone(),
+            timeline: self.timeline,
             link: self.link.as_mut().map(|link| &mut **link as &mut dyn Link),
         }
     }

@@ -52,6 +52,7 @@ impl From<Failure> for HostError {
     fn from(failure: Failure) -> Self {
         let blame = match failure.class {
             Class::Input | Class::Unread => Blame::Input,
+            Class::Device => Blame::Device,
             Class::Cancelled => Blame::Cancelled,
             Class::Memory => Blame::Memory,
             Class::Internal => Blame::Internal,

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use std::sync::{Arc, Mutex, PoisonError};
-use stencil_runtime::cuda::{Code, Cuda, GraphSettings, Peers, Program};
+use stencil_runtime::cuda::{Code, Cuda, CudaError, GraphSettings, Peers, Program};
 use stencil_runtime::plan::Plan;
 use stencil_runtime::ranks::Devices;
 
@@ -64,13 +64,19 @@ impl Gpus {
 
     fn load(&self, plan: &Plan, numbers: Vec<i32>) -> Result<Opened, Failure> {
         let devices = numbers.iter().map(|number| Cuda::open(*number));
-        let devices = devices.collect::<Result<Vec<_>, _>>().map_err(Failure::user)?;
+        let opened = devices.collect::<Result<Vec<_>, _>>();
+        let devices = opened.map_err(|error| match &error {
+            CudaError::NoDevice { count: 1.., .. } if numbers.len() > 1 => {
+                Failure::device(format!("{error}; take fewer devices, or name others"))
+            }
+            _ => Failure::device(error),
+        })?;
         let peers = match devices.len() {
             1 => None,
-            _ => Cuda::connect(&devices).map_err(Failure::user)?,
+            _ => Cuda::connect(&devices).map_err(Failure::device)?,
         };
         let codes = devices.iter().map(|cuda| cuda.code(plan, self.ptx.as_bytes()));
-        let codes = codes.collect::<Result<Vec<_>, _>>().map_err(Failure::user)?;
+        let codes = codes.collect::<Result<Vec<_>, _>>().map_err(Failure::device)?;
         Ok(Opened { numbers, devices, codes, peers })
     }
 
@@ -101,7 +107,16 @@ impl Opened {
                 Ok(program)
             })
             .collect::<Result<_, _>>()
-            .map_err(|error: stencil_runtime::cuda::CudaError| Failure::user(error))
+            .map_err(|error: CudaError| Failure::device(error))
+    }
+
+    /// What a part of a run is called.
+    pub fn part(&self, part: usize, devices: Devices, parts: Devices) -> String {
+        let each = parts.count() / devices.count().max(1);
+        let whole = devices.whole_of(part, each);
+        let gpu = self.numbers.get(whole).copied().unwrap_or(0);
+        let before = (0..part).filter(|other| devices.whole_of(*other, each) == whole);
+        if each > 1 { format!("GPU {gpu}.{}", before.count()) } else { format!("GPU {gpu}") }
     }
 
     /// The name of the first one, and how many there are.

@@ -40,6 +40,7 @@ mod session;
 pub mod stack;
 pub mod stages;
 mod tile_search;
+mod timeline;
 pub mod toolchain;
 pub mod traffic;
 mod train;
@@ -61,6 +62,7 @@ pub use stencil_passes::schedule::lowering::Settings as Lowering;
 pub use stencil_passes::target::Arithmetic;
 pub use stencil_runtime::device::short_names as device_names;
 pub use tile_search::{FoundTile, TileSearch};
+pub use timeline::Timeline;
 pub use train::{Trained, Training};
 
 pub use stencil_dialects::tiled::{Choice, NestTile};

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::num::{IntErrorKind, NonZeroU64, NonZeroUsize, ParseIntError};
 use std::str::FromStr;
-use stencil_compiler::{DeviceList, Devices, Failure};
+use stencil_compiler::{
+    AMD_ARCHITECTURES, DeviceList, Devices, Failure, RecordLayout, architectures, processors,
+};
 use stencil_passes::strategies::names;
 use stencil_runtime::input::assignment;
 use stencil_runtime::number::Numeral;
@@ -110,6 +112,16 @@ pub fn within_process(list: &DeviceList) -> Result<(), Failure> {
         "--devices {list}: a process has {most} devices at most; take fewer, or start processes \
          with stencilc-mpi"
     )))
+}
+
+/// The names of the layouts of structs and vecs.
+pub fn layouts() -> Vec<&'static str> {
+    RecordLayout::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// The architectures of GPUs, and the processors.
+pub fn all_architectures() -> Vec<&'static str> {
+    architectures().into_iter().chain(AMD_ARCHITECTURES).chain(processors()).collect()
 }
 
 /// The values by name; no name may be given twice.

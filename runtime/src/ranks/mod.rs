@@ -20,6 +20,7 @@
 //! | `link.rs` | the trait of connections between devices |
 //! | `channels.rs` | links between threads |
 //! | `shared.rs` | one of the devices as a target |
+//! | `timeline.rs` | when each device computes and waits |
 //! | `run.rs` | a run on threads |
 
 #![allow(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
@@ -36,6 +37,7 @@ mod region;
 mod run;
 mod shared;
 mod survey;
+mod timeline;
 mod work;
 
 pub use channels::{Channels, channels};
@@ -44,3 +46,4 @@ pub use error::RankError;
 pub use link::{Link, LinkError, Parcel, by_messages};
 pub use run::{PATIENCE, on_threads, take_part};
 pub use shared::{Shared, Traffic};
+pub use timeline::{Span, Timeline, Track};

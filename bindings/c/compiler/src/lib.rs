@@ -34,6 +34,7 @@ fn compiled(name: &str, text: &str, options: &[String]) -> Result<Program, Fault
 fn fault(failure: Failure, input: Status) -> Fault {
     let status = match failure.class {
         Class::Input | Class::Unread => input,
+        Class::Device => Status::Device,
         Class::Cancelled => Status::Cancelled,
         Class::Memory => Status::Memory,
         Class::Internal => Status::Internal,

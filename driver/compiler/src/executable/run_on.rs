@@ -9,6 +9,7 @@ use crate::outcome::{Ended, Outcome};
 use crate::pauses;
 use crate::processor::{self, Machine};
 use crate::stages;
+use crate::timeline::Timeline;
 use crate::traffic::{self, Effort};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,7 +105,11 @@ impl Executable {
         let mut loaded = opened.programs(devices, parts)?;
         let ran =
             run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;
-        Ok(Outcome { device: opened.name(), ..ran })
+        let timeline = ran.timeline.map(|timeline| {
+            let part = |part: usize| opened.part(part, devices, parts);
+            timeline.labelled(part)
+        });
+        Ok(Outcome { device: opened.name(), timeline, ..ran })
     }
 
     /// Runs the plan on targets of the runtime: one, or one for each of several devices.
@@ -120,6 +125,7 @@ impl Executable {
         let devices = of_run(&control);
         let (snapshot, results) = (control.snapshot.take(), control.results.take());
         let link = control.link.take();
+        let timeline = control.timeline.then(ranks::Timeline::default);
         let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
         let mut report = |progress: execute::RunProgress| {
             let (done, of) = (whole(progress.steps), whole(progress.of));
@@ -142,14 +148,17 @@ impl Executable {
                     Err(error) => Err(error),
                 }
             }
-            ([target], None) => execute::run(&self.plan, bound, inputs, target, &mut hooks),
+            ([target], None) if timeline.is_none() => {
+                execute::run(&self.plan, bound, inputs, target, &mut hooks)
+            }
             (targets, _) => {
                 let mut links = ranks::channels(devices.count(), ranks::PATIENCE);
                 let mut all: Vec<_> = targets
                     .iter_mut()
                     .map(|one| one as &mut (dyn execute::Target + Send))
                     .collect();
-                ranks::on_threads(run, devices, &mut all, &mut links, &mut hooks)
+                let hooks = (timeline.as_ref(), &mut hooks);
+                ranks::on_threads(run, devices, &mut all, &mut links, hooks)
             }
         };
         let cancelled = control.is_cancelled();
@@ -162,6 +171,9 @@ impl Executable {
         });
         let until = until.zip(iterations.first());
         let ended = until.map(|(until, of)| Ended { condition: until.text.clone(), met: of.met });
-        Ok(Outcome { outputs, steps, ended, launches, elapsed, ..Outcome::of(bound) })
+        let timeline =
+            timeline.map(|timeline| Timeline::new(&self.plan.program, timeline.tracks()));
+        let outcome = Outcome { timeline, ..Outcome::of(bound) };
+        Ok(Outcome { outputs, steps, ended, launches, elapsed, ..outcome })
     }
 }
