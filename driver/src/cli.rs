@@ -19,15 +19,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Arithmetic, Choice, Config, DeviceList, Devices, Failure, Link, Lowering, Options,
+    Arithmetic, Choice, Config, DeviceList, Devices, Failure, Link, LinkRate, Lowering, Options,
     RecordLayout, Session, Source, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
 use values::{
-    all_architectures, layouts, one_of_several, positive, range, several, size, strategy, threads,
-    tolerance, whole, word,
+    all_architectures, layouts, link, one_of_several, positive, range, several, size, strategy,
+    threads, tolerance, whole, word,
 };
 pub use values::{unique, within_process};
 
@@ -137,10 +137,6 @@ pub(crate) struct RunArgs {
     /// Threads that compute tiles (--target cpu); by default as many as the machine runs at once
     #[arg(long, value_parser = threads)]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// How many devices share the run: 4 along the slowest dimension, or 2x2 along two; or the
-    /// numbers of GPUs: 0,2 (--target cuda, sim or cpu)
-    #[arg(long, value_name = "COUNT", value_parser = str::parse::<DeviceList>)]
-    pub(crate) devices: Option<DeviceList>,
     /// Draw when each device computes and when it waits, as SVG
     #[arg(long, value_name = "FILE", requires = "devices")]
     pub(crate) timeline: Option<PathBuf>,
@@ -224,6 +220,13 @@ pub(crate) struct CommonArgs {
     /// Cells that each function of a launch computes
     #[arg(long, value_parser = word, help = help::region())]
     pub(crate) region: Option<String>,
+    /// How many devices share a run: 4, 2x2 along two dimensions, or the numbers of GPUs: 0,2
+    #[arg(long, value_name = "COUNT", value_parser = str::parse::<DeviceList>)]
+    pub(crate) devices: Option<DeviceList>,
+    /// How fast devices send cells: nanoseconds of a message, and MB a second. The default is that
+    /// of STENCILC_LINK, if it is set
+    #[arg(long, value_name = "NS:MB", value_parser = str::parse::<LinkRate>)]
+    pub(crate) link: Option<LinkRate>,
     /// Keep all temp fields; by default a cheap one is computed again where it is read
     #[arg(long)]
     pub(crate) no_fuse: bool,
@@ -307,12 +310,7 @@ fn several_programs(error: &mut clap::Error) {
 impl CommonArgs {
     /// The session that the options describe.
     pub(crate) fn session(&self, source: &Source) -> Result<Session, Failure> {
-        self.settled(self.unmeasured()?, source)
-    }
-
-    /// A session with what was measured before, or is measured now.
-    fn settled(&self, session: Session, source: &Source) -> Result<Session, Failure> {
-        let session = self.measured(session, source)?;
+        let session = self.measured(self.unmeasured()?, source)?;
         let Some(part) = self.train else { return Ok(session) };
         let trained = session.train(source, part, 0)?;
         Ok(session.with_pace(trained.pace))
@@ -340,7 +338,11 @@ impl CommonArgs {
                 transpose_arrays: self.transpose_arrays,
                 nest_tile: None,
                 layout: self.layout.as_deref().and_then(RecordLayout::named).unwrap_or_default(),
-                lowering: Lowering { no_split_interior: self.no_split_interior, devices: None },
+                lowering: Lowering {
+                    no_split_interior: self.no_split_interior,
+                    devices: self.devices.as_ref().map(|list| list.devices),
+                    link: link(self.link)?,
+                },
             },
             arithmetic: Arithmetic {
                 contract: self.fp_contract == Contraction::On,

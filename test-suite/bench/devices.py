@@ -18,6 +18,7 @@ DIVIDE=32 in the environment grids are as many times shorter in each dimension, 
 """
 
 import json
+import math
 import os
 import re
 import statistics
@@ -189,8 +190,8 @@ def peers(counts, out):
     for devices in counts:
         every = {
             "JAX": [sys.executable, script, "jax", devices],
-            "PyTorch": [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", devices,
-                        script, "torch"],
+            "PyTorch": [sys.executable, "-m", "torch.distributed.run", "--standalone",
+                        "--nproc-per-node", devices, script, "torch"],
         }
         for tool, words in every.items():
             if Clock.is_late():
@@ -216,55 +217,58 @@ def everything(tool, counts, folder, minutes):
     once(tool, counts, folder / "once.tsv")
 
 
-# Links of the prediction: GPUs of a host, and 400 Gbit/s a GPU between hosts.
+# The connection of the prediction: GPUs of a host, and 400 Gbit/s a GPU between hosts.
 LINKS = {"NVLink": None, "400 Gbit/s, 10 us": "10000:50000"}
 
 
 def predict(tool, out):
-    """What the model says of weak scaling, each GPU with its share of RATES."""
+    """What the model says of weak scaling on H200s. Grids are longer along their slowest dimension
+    as in RATES, or have their shape along two dimensions."""
     rows = []
     for program, (shape, _, _) in RATES.items():
-        for link, rate in LINKS.items():
-            for devices in (1, 4, 64, 1024):
-                if devices == 1 and rate or devices > 64 and not rate:
-                    continue
-                # As square as may be, so that the model may cut along two dimensions.
-                wide = 1 if len(shape) == 1 else 2 ** (devices.bit_length() // 2)
-                wide = max(one for one in (1, 2, 4, 8, 16, 32) if one <= wide and one**2 <= devices)
+        for link, devices, ways in (("NVLink", 1, ["one"]), ("NVLink", 4, ["long"]),
+                                    *((link, 64, ["long", "square"]) for link in LINKS),
+                                    ("400 Gbit/s, 10 us", 1024, ["long", "square"])):
+            for way in ways:
+                # All counts are squares.
+                wide = math.isqrt(devices) if way == "square" else 1
                 cells = (shape[0] * devices // wide, shape[1] * wide, *shape[2:])
-                more = ["--link", rate] if rate else []
-                with tempfile.NamedTemporaryFile(suffix=".json") as file:
-                    common.call([tool, PROGRAMS / f"{program}.stencil", "--device", "H200",
-                                 "--devices", devices, *more, "-o", "/dev/null",
-                                 "--report-json", file.name,
-                                 *common.pairs("-D", dict(zip("NML", cells)))])
-                    found = json.loads(Path(file.name).read_text())
-                shared = found.get("shared", {})
-                add(rows, {
-                    "program": program, "link": link, "cells": common.size(cells),
-                    "devices": shared.get("devices", devices),
-                    "steps": found["settings"]["pyramid_height"],
-                    "messages a step": f"{shared.get('messages', 0):.2f}",
-                    "MB a step": f"{shared.get('bytes', 0) * 1e-6:.3f}",
-                    "gcells": f"{found['predicted']['gcells']:.0f}",
-                    "percent without exchange": f"{100 * shared.get('rate', 1):.1f}"}, out)
+                add(rows, {"program": program, "link": link, "grid": way, "devices": devices,
+                           **predicted(tool, program, cells, devices, LINKS[link])}, out,
+                    {"model of": "H200"})
 
 
-def add(rows, row, out):
+def predicted(tool, program, cells, devices, link):
+    """Columns of a prediction."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        common.call([tool, PROGRAMS / f"{program}.stencil", "--device", "H200", "--devices",
+                     devices, *(["--link", link] if link else []), "-o", "/dev/null",
+                     "--report-json", file.name, *common.pairs("-D", dict(zip("NML", cells)))])
+        found = json.loads(Path(file.name).read_text())
+    shared = found.get("shared", {})
+    return {"cells": common.size(cells), "cut": shared.get("devices", devices),
+            "steps": found["settings"]["pyramid_height"],
+            "messages a step": f"{shared.get('messages', 0):.2f}",
+            "MB a step": f"{shared.get('bytes', 0) * 1e-6:.3f}",
+            "gcells": f"{found['predicted']['gcells']:.0f}",
+            "percent without exchange": f"{100 * shared.get('rate', 1):.1f}"}
+
+
+def add(rows, row, out, known=None):
     """Adds a row of a record, prints it, and writes the record so far."""
     rows.append(row)
     print(*row.values(), sep="\t", flush=True)
-    common.write_record(out, facts(), rows)
+    common.write_record(out, {"date": date.today(), **(known or facts())}, rows)
 
 
 def facts():
-    """When and where it was measured."""
+    """Where it was measured."""
     asked = ["nvidia-smi", "--query-gpu=name,clocks.max.sm,clocks.max.mem", "--format=csv,noheader"]
     try:
         found = subprocess.run(asked, capture_output=True, text=True).stdout.splitlines()
     except OSError:
         found = []
-    return {"date": date.today(), "device": found[0] if found else "unknown"}
+    return {"device": found[0] if found else "unknown"}
 
 
 if __name__ == "__main__":

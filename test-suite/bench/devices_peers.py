@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""star2d1r in JAX and PyTorch on several GPUs, each of which has a grid of its own: the rate in 10^9
-cells a second of all of them. `devices.py peers` calls it.
+"""star2d1r in JAX and PyTorch on several GPUs, each of which has a grid of its own: the rate in
+10^9 cells a second of all of them. `devices.py peers` calls it.
 
     python3 test-suite/bench/devices_peers.py jax COUNT
     python3 -m torch.distributed.run --nproc-per-node COUNT test-suite/bench/devices_peers.py torch

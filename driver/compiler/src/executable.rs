@@ -222,7 +222,7 @@ impl Executable {
         &self,
         inputs: &BTreeMap<String, Array>,
         mut request: Request,
-        control: Control<'_>,
+        mut control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let paused = control.pauses.is_some() || request.first_step != 0;
         if self.written == Written::Nest && (request.steps.is_some() || paused) {
@@ -230,6 +230,10 @@ impl Executable {
             return Err(Failure::user(format!("{}: {why}", self.source.name)));
         }
         self.check_devices(&control)?;
+        if let Some(list) = &mut control.devices {
+            let chosen = self.plan.target.devices.as_ref();
+            list.devices = list.devices.or_chosen(chosen.and_then(|text| text.parse().ok()));
+        }
         pauses::check(self.every, &request, &control)?;
         let shapes = inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec()));
         request.shapes.extend(shapes);

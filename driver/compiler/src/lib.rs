@@ -80,7 +80,7 @@ pub use stencil_runtime::array::{Array, Data, Element};
 pub use stencil_runtime::bind::Request;
 pub use stencil_runtime::execute::Taken;
 pub use stencil_runtime::plan::Plan;
-pub use stencil_runtime::ranks::{DeviceList, Devices, Link};
+pub use stencil_runtime::ranks::{DeviceList, Devices, Link, LinkRate};
 
 /// A hash of the compiler's own text, which tells compilers of one version apart.
 pub const TEXT_HASH: &str = env!("STENCILC_TEXT");

@@ -28,9 +28,6 @@ pub struct Embedded {
     /// Threads that compute tiles
     #[arg(long, value_parser = threads)]
     threads: Option<NonZeroUsize>,
-    /// How many devices share each run: 4, or 2x2; or the numbers of GPUs: 0,2
-    #[arg(long, value_name = "COUNT", value_parser = str::parse::<DeviceList>)]
-    devices: Option<DeviceList>,
 }
 
 /// What options describe.
@@ -65,16 +62,14 @@ impl Embedded {
     /// Options that exclude each other, or measured schedules that can't be read.
     pub fn session(&self, source: &Source) -> Result<Described, Failure> {
         let devices = self.devices()?;
-        let session = self.common.unmeasured()?;
-        let session = session.shared_by(devices.as_ref().map(|list| list.devices));
-        let session = self.common.settled(session, source)?;
+        let session = self.common.session(source)?;
         let target = self.target(&session, source)?;
         Ok(Described { session, target, devices })
     }
 
     /// The devices that share runs; none for one that is not named.
     fn devices(&self) -> Result<Option<DeviceList>, Failure> {
-        let Some(list) = &self.devices else { return Ok(None) };
+        let Some(list) = &self.common.devices else { return Ok(None) };
         if list.devices.count() == 1 && list.gpus.is_empty() {
             return Ok(None);
         }
@@ -106,7 +101,7 @@ impl Embedded {
         if self.seed.is_some() && !matches!(target, Target::Simulator { .. }) {
             return Err(Failure::user("--seed is for the simulator; add --target sim"));
         }
-        let named = self.devices.as_ref().and_then(|list| list.gpus.first());
+        let named = self.common.devices.as_ref().and_then(|list| list.gpus.first());
         match (target, named) {
             (Target::Cuda(_), Some(first)) => Ok(Target::Cuda(*first)),
             (_, Some(_)) => Err(Failure::user(

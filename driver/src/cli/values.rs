@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::num::{IntErrorKind, NonZeroU64, NonZeroUsize, ParseIntError};
 use std::str::FromStr;
 use stencil_compiler::{
-    AMD_ARCHITECTURES, DeviceList, Devices, Failure, RecordLayout, architectures, processors,
+    AMD_ARCHITECTURES, DeviceList, Devices, Failure, LinkRate, RecordLayout, architectures,
+    processors,
 };
 use stencil_passes::strategies::names;
 use stencil_runtime::input::assignment;
@@ -100,6 +101,17 @@ pub fn tolerance(text: &str) -> Result<f64, String> {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
         _ => Err("expected a finite number of at least 0".to_owned()),
     }
+}
+
+/// How fast devices send cells: as it is given, or as the environment has it.
+pub fn link(given: Option<LinkRate>) -> Result<Option<LinkRate>, Failure> {
+    const NAME: &str = "STENCILC_LINK";
+    let stored = || std::env::var(NAME).ok().filter(|text| !text.is_empty());
+    let stored = given.is_none().then(stored).flatten();
+    let read = stored.map(|text| {
+        text.parse().map_err(|said| Failure::user(format!("{NAME} is `{text}`: {said}")))
+    });
+    Ok(given.or(read.transpose()?))
 }
 
 /// Refuses more devices than a process has threads for.

@@ -30,10 +30,10 @@ pub fn shared<'l>(
     pauses: bool,
 ) -> Result<(Option<DeviceList>, Option<&'l mut dyn Link>), Failure> {
     let Some((processes, link)) = process else {
-        args.devices.as_ref().map_or(Ok(()), within_process)?;
-        return Ok((args.devices.clone(), None));
+        args.common.devices.as_ref().map_or(Ok(()), within_process)?;
+        return Ok((args.common.devices.clone(), None));
     };
-    let list = args.devices.clone().unwrap_or_else(|| processes.into());
+    let list = args.common.devices.clone().unwrap_or_else(|| processes.into());
     let devices = list.devices;
     if devices.count() != processes.count() {
         return Err(Failure::user(format!(

@@ -10,6 +10,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `devices.rs` | how many devices, in which grid |
+//! | `rate.rs` | how fast devices send cells, and a probe of it |
 //! | `region.rs` | sets of cells |
 //! | `numbering.rs` | which blocks have some tiles |
 //! | `work.rs` | the part of a launch that a device computes: blocks, cells read, cells written |
@@ -33,6 +34,7 @@ mod ledger;
 mod link;
 mod numbering;
 mod order;
+mod rate;
 mod region;
 mod run;
 mod shared;
@@ -44,6 +46,7 @@ pub use channels::{Channels, channels};
 pub use devices::{DeviceList, Devices};
 pub use error::RankError;
 pub use link::{Link, LinkError, Parcel, by_messages};
+pub use rate::LinkRate;
 pub use run::{PATIENCE, on_threads, take_part};
 pub use shared::{Shared, Traffic};
 pub use timeline::{Span, Timeline, Track};

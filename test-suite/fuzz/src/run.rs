@@ -73,6 +73,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             lowering: Lowering {
                 no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
                 devices: None,
+                link: None,
             },
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
