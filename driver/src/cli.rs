@@ -13,22 +13,23 @@ use crate::{compile, run};
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-pub use embedded::embedded;
+pub use embedded::{Described, embedded};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    AMD_ARCHITECTURES, Arithmetic, Choice, Config, Devices, Failure, Link, Lowering, Options,
-    RecordLayout, Session, Source, architectures, processors, toolchain,
+    Arithmetic, Choice, Config, DeviceList, Devices, Failure, Link, LinkRate, Lowering, Options,
+    RecordLayout, Session, Source, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
-pub use values::unique;
 use values::{
-    one_of_several, positive, range, several, size, strategy, threads, tolerance, whole, word,
+    all_architectures, layouts, link, one_of_several, positive, range, several, size, strategy,
+    threads, tolerance, whole, word,
 };
+pub use values::{unique, within_process};
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]
@@ -136,10 +137,9 @@ pub(crate) struct RunArgs {
     /// Threads that compute tiles (--target cpu); by default as many as the machine runs at once
     #[arg(long, value_parser = threads)]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// How many devices share the run: 4 along the slowest dimension, or 2x2 along two (--target
-    /// cuda, sim or cpu)
-    #[arg(long, value_name = "COUNT", value_parser = str::parse::<Devices>)]
-    pub(crate) devices: Option<Devices>,
+    /// Draw when each device computes and when it waits, as SVG
+    #[arg(long, value_name = "FILE", requires = "devices")]
+    pub(crate) timeline: Option<PathBuf>,
     /// Where an output goes: A=b.npy, or a picture A=b.png, or an animation A=b.gif; {step} stands
     /// for the number of steps taken
     #[arg(long = "out", value_name = "FIELD=FILE", value_parser = assignment::<PathBuf>)]
@@ -220,6 +220,13 @@ pub(crate) struct CommonArgs {
     /// Cells that each function of a launch computes
     #[arg(long, value_parser = word, help = help::region())]
     pub(crate) region: Option<String>,
+    /// How many devices share a run: 4, 2x2 along two dimensions, or the numbers of GPUs: 0,2
+    #[arg(long, value_name = "COUNT", value_parser = str::parse::<DeviceList>)]
+    pub(crate) devices: Option<DeviceList>,
+    /// How fast devices send cells: nanoseconds of a message, and MB a second. The default is that
+    /// of STENCILC_LINK, if it is set
+    #[arg(long, value_name = "NS:MB", value_parser = str::parse::<LinkRate>)]
+    pub(crate) link: Option<LinkRate>,
     /// Keep all temp fields; by default a cheap one is computed again where it is read
     #[arg(long)]
     pub(crate) no_fuse: bool,
@@ -284,16 +291,6 @@ pub(crate) struct CommonArgs {
     pub(crate) timing: bool,
 }
 
-/// The names of the layouts of structs and vecs.
-fn layouts() -> Vec<&'static str> {
-    RecordLayout::ALL.iter().map(|(name, _)| *name).collect()
-}
-
-/// The architectures of GPUs, and the processors.
-fn all_architectures() -> Vec<&'static str> {
-    architectures().into_iter().chain(AMD_ARCHITECTURES).chain(processors()).collect()
-}
-
 /// For two files, says that one is expected; clap takes the second one for a command.
 fn several_programs(error: &mut clap::Error) {
     let second = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand]
@@ -341,7 +338,11 @@ impl CommonArgs {
                 transpose_arrays: self.transpose_arrays,
                 nest_tile: None,
                 layout: self.layout.as_deref().and_then(RecordLayout::named).unwrap_or_default(),
-                lowering: Lowering { no_split_interior: self.no_split_interior, devices: None },
+                lowering: Lowering {
+                    no_split_interior: self.no_split_interior,
+                    devices: self.devices.as_ref().map(|list| list.devices),
+                    link: link(self.link)?,
+                },
             },
             arithmetic: Arithmetic {
                 contract: self.fp_contract == Contraction::On,

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Array, Class, Control, Devices, Ended, Failure, Link, Outcome, Pause, Pauses, Plan, Progress,
-    Request, Results as TakeResults, Session, Source, Target, compare,
+    Array, Class, Control, DeviceList, Devices, Ended, Failure, Link, Outcome, Pause, Pauses, Plan,
+    Progress, Request, Results as TakeResults, Session, Source, Target, Timeline, compare,
 };
 use stencil_runtime::checkpoint;
 use stencil_runtime::execute::Values;
@@ -22,10 +22,12 @@ use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
 
+mod devices;
 mod finite;
 mod results;
 mod start;
 
+use devices::{check_counts, shared};
 use finite::Watched;
 use results::{Results, at_step};
 use start::{Saved, start};
@@ -62,23 +64,14 @@ pub(crate) fn execute(
     let pauses = args.checkpoint_every.is_some() || args.snapshot_every.is_some();
     let (devices, link) = shared(args, process, pauses)?;
     let follows = link.as_ref().is_some_and(|link| link.device() > 0);
-    if devices.is_some() && (args.report || args.report_json.is_some()) {
-        return Err(Failure::user(
-            "--report and --report-json count one device; leave them or --devices out",
-        ));
-    }
-    if pauses && (args.report || args.report_json.is_some()) {
-        return Err(Failure::user(
-            "--report and --report-json count a run without pauses; leave them out, or \
-             --checkpoint-every and --snapshot-every",
-        ));
-    }
+    check_counts(args, devices.is_some(), pauses)?;
     let sources = unique("--in", &args.inputs)?;
     let results = unique("--out", &args.outputs)?;
     let read = check_places(args, &sources, &results)?;
     args.checkpoint.as_deref().map_or(Ok(()), checkpoint::check_place).map_err(Failure::user)?;
     let source = files::read(&args.common.file)?;
-    let session = args.common.unmeasured()?.shared_by(devices);
+    let grid = devices.as_ref().map(|list| list.devices);
+    let session = args.common.unmeasured()?.shared_by(grid);
     let declared = session.declared(&source)?;
     let temps = temps(&declared, &results);
     let session = session.keeping(temps.clone());
@@ -119,44 +112,13 @@ pub(crate) fn execute(
         let names: Vec<_> = states.iter().map(|name| format!("--out {name}=FILE.npy")).collect();
         told += &format!("the result was not kept; keep it with {}\n", names.join(" "));
     }
-    let json = outcome.counted_json()?;
-    files.last(begin + outcome.steps, &outcome.outputs, args.report_json.as_deref().zip(json))?;
+    told += &outcome.timeline.as_ref().map(Timeline::summary).unwrap_or_default();
+    let json = args.report_json.as_deref().zip(outcome.counted_json()?);
+    let picture = outcome.timeline.as_ref().map(Timeline::picture);
+    let texts = [json, args.timeline.as_deref().zip(picture)].into_iter().flatten();
+    files.last(begin + outcome.steps, &outcome.outputs, texts)?;
     say(told);
     Ok(())
-}
-
-/// The devices of a run, and the connection to them where each has a process of its own.
-fn shared<'l>(
-    args: &RunArgs,
-    process: Option<(Devices, &'l mut dyn Link)>,
-    pauses: bool,
-) -> Result<(Option<Devices>, Option<&'l mut dyn Link>), Failure> {
-    let Some((processes, link)) = process else {
-        let most = Devices::MOST_OF_PROCESS;
-        return match args.devices.filter(|devices| devices.count() > most) {
-            None => Ok((args.devices, None)),
-            Some(devices) => Err(Failure::user(format!(
-                "--devices {devices}: a process has {most} devices at most; take fewer, or start \
-                 processes with stencilc-mpi"
-            ))),
-        };
-    };
-    let devices = args.devices.unwrap_or(processes);
-    if devices.count() != processes.count() {
-        return Err(Failure::user(format!(
-            "--devices {devices} are {}, and {} processes were started; start as many, or leave \
-             --devices out",
-            devices.count(),
-            processes.count()
-        )));
-    }
-    if pauses || args.resume.is_some() {
-        return Err(Failure::user(
-            "runs of several processes have no pauses yet; leave --checkpoint-every, \
-             --snapshot-every and --resume out, or take --devices in one process",
-        ));
-    }
-    Ok((Some(devices), Some(link)))
 }
 
 /// A file that can't be written is refused before a long run.
@@ -178,7 +140,11 @@ fn check_places(
     // A run may go on in the file from which it was resumed.
     let goes_on = |from: &PathBuf| args.checkpoint.as_ref().is_some_and(|to| is_same(from, to));
     read.extend(args.resume.clone().filter(|file| !goes_on(file)));
-    let others = [("--report-json", &args.report_json), ("--checkpoint", &args.checkpoint)];
+    let others = [
+        ("--report-json", &args.report_json),
+        ("--timeline", &args.timeline),
+        ("--checkpoint", &args.checkpoint),
+    ];
     let others = others.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));
     let others: Vec<_> = others.map(|(option, path)| (option.to_owned(), path)).collect();
     results::check_steps(results, &others, &read)?;
@@ -262,8 +228,10 @@ struct Hooks<'a> {
     traffic: bool,
     /// Where it pauses, and what it does there.
     at: Option<(Vec<NonZeroU64>, Call<'a>)>,
-    /// How many devices share the run.
-    devices: Option<Devices>,
+    /// The devices that share the run.
+    devices: Option<DeviceList>,
+    /// Whether the times of devices are noted.
+    timeline: bool,
     /// The connection to them, where each has a process of its own.
     link: Option<&'a mut dyn Link>,
     /// Takes the values. With it, the outcome has only the reductions.
@@ -276,7 +244,7 @@ impl Job<'_> {
         &self,
         target: Target,
         args: &RunArgs,
-        (devices, link): (Option<Devices>, Option<&mut dyn Link>),
+        (devices, link): (Option<DeviceList>, Option<&mut dyn Link>),
         files: &mut Results<'_>,
         saved: &mut Saved<'_>,
     ) -> Result<Outcome, Failure> {
@@ -286,6 +254,7 @@ impl Job<'_> {
         let every = [args.checkpoint_every, args.snapshot_every];
         let every: Vec<_> = every.into_iter().flatten().collect();
         let request = self.request.clone();
+        let timeline = args.timeline.is_some();
         // Nobody but the files needs the values then.
         let only_files = every.is_empty() && !args.check && !args.check_finite;
         let on_device = matches!(target, Target::Cpu { .. } | Target::Cuda(_));
@@ -294,7 +263,7 @@ impl Job<'_> {
             let mut write = |values: &mut Values<'_>| files.write_parts(begin, values);
             let results = Some(&mut write as TakeResults<'_>);
             let link = link.map(|link| link as &mut dyn Link);
-            let hooks = Hooks { devices, link, results, ..Hooks::default() };
+            let hooks = Hooks { devices, timeline, link, results, ..Hooks::default() };
             return self.run_on(target, &self.inputs, request, hooks);
         }
         let finite = args.check_finite && target == Target::Reference;
@@ -312,7 +281,7 @@ impl Job<'_> {
         let at = (!every.is_empty()).then_some((every, &mut call as Call<'_>));
         let traffic = args.report || args.report_json.is_some();
         let link = link.map(|link| link as &mut dyn Link);
-        let hooks = Hooks { finite, traffic, at, devices, link, ..Hooks::default() };
+        let hooks = Hooks { finite, traffic, at, devices, timeline, link, ..Hooks::default() };
         let ran = self.run_on(target, &self.inputs, request, hooks);
         let outcome = ran.map_err(|failure| saved.note(failure))?;
         let last = self.request.first_step + outcome.steps;
@@ -358,6 +327,7 @@ impl Job<'_> {
             finite: hooks.finite,
             traffic: hooks.traffic,
             devices: hooks.devices,
+            timeline: hooks.timeline,
             link: hooks.link.as_mut().map(|link| &mut **link as &mut dyn Link),
             results: hooks.results.as_mut().map(|hook| &mut **hook as TakeResults<'_>),
             pauses: hooks.at.map(|(every, call)| Pauses { every, call: &mut *call }),

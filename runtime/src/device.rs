@@ -35,6 +35,8 @@ pub struct Device {
     pub copy_bandwidth: f64,
     /// Bytes per second from the host's memory to the device's, or back.
     pub host_bandwidth: f64,
+    /// Bytes per second from one device's memory to another one's that is connected to it.
+    pub peer_bandwidth: f64,
     /// Fused multiply-adds per second in f32.
     pub fma_f32: f64,
     /// Fused multiply-adds per second in f64.

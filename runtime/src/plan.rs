@@ -100,6 +100,10 @@ pub struct CompiledFor {
     /// The device that the schedule was chosen for, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// How many devices the schedule was chosen for, and their grid, such as `4` or `2x2`; none for
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub devices: Option<String>,
     /// Whether `a * b + c` may be one operation.
     pub contract: bool,
     /// Whether approximate and re-associated arithmetic was allowed.

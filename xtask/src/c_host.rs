@@ -106,6 +106,9 @@ impl Places<'_> {
         self.on_processor(&program)?;
         self.names_on_processor(&program)?;
         self.emitted_languages()?;
+        capture(self.cc("stencilc", "devices", &STRICT).arg(self.c.join("tests/devices.c")))?;
+        let said = capture(&mut self.program("devices"))?;
+        ensure!(said == "devices agree\n", "devices printed {said}");
         let sl = self.project.root().join("test-suite/sl/Hotspot.sl");
         let built = self.project.target().join("release/stencilc");
         let mut stencilc = self.project.command(built);

@@ -72,6 +72,21 @@ fn a_process_that_fails_ends_the_others() {
     assert!(said.contains("--devices 3 are 3, and 4 processes were started"), "{said}");
 }
 
+#[test]
+fn a_probe_gives_a_rate_that_a_run_takes() {
+    let _alone = alone();
+    let output = mpirun("probe").output().unwrap();
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    let rate = said.lines().last().unwrap_or_default();
+    let numbers: Vec<u32> = rate.split(':').map(|number| number.parse().unwrap()).collect();
+    assert!(matches!(numbers.as_slice(), [1.., 1..]), "{said}");
+    let words = "run heat2d.stencil --target cpu --size N=101 --size M=90 --steps 3 \
+                 --in A=random:1 --in K=random:2";
+    let output = mpirun(words).env("STENCILC_LINK", rate).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
 /// A run that would take hours.
 #[test]
 fn a_process_that_is_killed_ends_the_others() {

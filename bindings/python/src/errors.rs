@@ -43,7 +43,7 @@ pub fn compile(py: Python<'_>, failure: &Failure) -> PyErr {
     let kind = match failure.class {
         Class::Input | Class::Unread => Kind::Compile,
         Class::Cancelled => Kind::Cancelled,
-        Class::Memory => Kind::Device,
+        Class::Memory | Class::Device => Kind::Device,
         Class::Internal => Kind::Internal,
     };
     let error = raise(py, kind, failure.to_string());
@@ -69,7 +69,7 @@ pub fn run(py: Python<'_>, error: HostError) -> PyErr {
             let kind = match blame {
                 Blame::Input => Kind::Argument,
                 Blame::Cancelled => Kind::Cancelled,
-                Blame::Memory => Kind::Device,
+                Blame::Memory | Blame::Device => Kind::Device,
                 Blame::Internal => Kind::Internal,
             };
             (kind, text)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use stencil_runtime::array::Array;
 use stencil_runtime::execute::{Taken, Values};
-use stencil_runtime::ranks::{Devices, Link};
+use stencil_runtime::ranks::{DeviceList, Link};
 
 /// How far a compile or a run is.
 #[derive(Clone, Copy)]
@@ -79,8 +79,11 @@ pub struct Control<'a> {
     pub traffic: bool,
     /// Where a run pauses, and what is done there.
     pub pauses: Option<Pauses<'a>>,
-    /// How many devices share the run, on GPUs, the simulator or the processor; none for one.
-    pub devices: Option<Devices>,
+    /// The devices that share the run: GPUs, or parts of the simulator or the processor; none for
+    /// one.
+    pub devices: Option<DeviceList>,
+    /// Whether the times of the devices in this process are noted; not of runs with pauses.
+    pub timeline: bool,
     /// The connection to the other devices, where each has a process of its own; none where they
     /// are threads. All but the first have an outcome without outputs.
     pub link: Option<&'a mut dyn Link>,
@@ -106,7 +109,8 @@ impl Control<'_> {
             finite: self.finite,
             traffic: self.traffic,
             pauses,
-            devices: self.devices,
+            devices: self.devices.clone(),
+            timeline: self.timeline,
             link: self.link.as_mut().map(|link| &mut **link as &mut dyn Link),
         }
     }

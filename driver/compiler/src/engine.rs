@@ -23,7 +23,9 @@ impl Engine for Executable {
                 hook(whole(done), whole(of));
             }
         };
-        let control = Control { cancel, progress: Some(&mut report), ..Control::default() };
+        let devices = self.devices.clone();
+        let control =
+            Control { cancel, progress: Some(&mut report), devices, ..Control::default() };
         let outcome = Executable::run(self, inputs, request, control)?;
         Ok(Ran {
             outputs: outcome.outputs,
@@ -35,7 +37,14 @@ impl Engine for Executable {
     }
 
     fn release(&self) {
-        self.release_threads();
+        self.release_kept();
+    }
+
+    fn why_host(&self) -> &'static str {
+        match self.devices {
+            Some(_) => "runs that devices share take arrays of the host",
+            None => "the program is compiled for another target",
+        }
     }
 }
 
@@ -43,6 +52,7 @@ impl From<Failure> for HostError {
     fn from(failure: Failure) -> Self {
         let blame = match failure.class {
             Class::Input | Class::Unread => Blame::Input,
+            Class::Device => Blame::Device,
             Class::Cancelled => Blame::Cancelled,
             Class::Memory => Blame::Memory,
             Class::Internal => Blame::Internal,

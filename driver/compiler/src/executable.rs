@@ -7,6 +7,7 @@ use crate::copies::{self, copies};
 use crate::declarations::declarations;
 use crate::element;
 use crate::failure::Failure;
+use crate::gpus::Gpus;
 use crate::nest;
 use crate::outcome::{Ended, Outcome};
 use crate::pauses;
@@ -27,6 +28,7 @@ use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::execute;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{self, FieldDecl, Plan};
+use stencil_runtime::ranks::DeviceList;
 
 /// What a program runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,8 @@ pub struct Executable {
     /// After how many steps it looks whether it ends early.
     every: Option<i64>,
     timing: Timing,
+    /// The devices of runs that another program starts; none for one.
+    pub(crate) devices: Option<DeviceList>,
 }
 
 #[derive(Clone, Debug)]
@@ -72,10 +76,7 @@ enum Code {
     },
     /// Machine code of this processor.
     Object(Machine),
-    Ptx {
-        ptx: String,
-        device: i32,
-    },
+    Ptx(Gpus),
 }
 
 impl Executable {
@@ -105,6 +106,7 @@ impl Executable {
                     written: Written::Program,
                     every,
                     timing,
+                    devices: None,
                 })
             }
             Target::Simulator { seed } => {
@@ -122,7 +124,7 @@ impl Executable {
                 Self::compiled(session, source, control, target, |compilation, _| {
                     compilation.to_nvvm()?;
                     let code = compilation.code()?;
-                    Ok(Code::Ptx { ptx: compilation.ptx(&code)?, device })
+                    Ok(Code::Ptx(Gpus::new(compilation.ptx(&code)?, device)))
                 })
             }
         }
@@ -135,8 +137,17 @@ impl Executable {
         object: Object,
         threads: Option<NonZeroUsize>,
     ) -> Self {
+        Self::of_code(source, plan, Code::Object(Machine::new(object, threads)))
+    }
+
+    /// A program that was compiled for GPUs before, from its plan and its PTX. `device` is the
+    /// first GPU.
+    pub fn kept_ptx(source: &Source, plan: Plan, ptx: String, device: i32) -> Self {
+        Self::of_code(source, plan, Code::Ptx(Gpus::new(ptx, device)))
+    }
+
+    fn of_code(source: &Source, plan: Plan, code: Code) -> Self {
         let every = plan.steps_between_looks();
-        let code = Code::Object(Machine::new(object, threads));
         Self {
             source: source.clone(),
             plan,
@@ -144,7 +155,14 @@ impl Executable {
             written: Written::Program,
             every,
             timing: Timing::new(),
+            devices: None,
         }
+    }
+
+    /// The same for runs that another program starts ([`stencil_runtime::host`]) and that some
+    /// devices share. The session that compiled it was [`Session::shared_by`] as many.
+    pub fn on_devices(self, devices: Option<DeviceList>) -> Self {
+        Self { devices, ..self }
     }
 
     /// Compiles to the gpu level, and from there to what `code` makes of it.
@@ -174,7 +192,8 @@ impl Executable {
             lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;
         let (written, timing) = (compilation.written, compilation.timing);
         let every = plan.steps_between_looks();
-        Ok(Self { source: source.clone(), plan, code, written, every, timing })
+        let (source, devices) = (source.clone(), None);
+        Ok(Self { source, plan, code, written, every, timing, devices })
     }
 
     /// Its launch plan; for the reference the declarations alone.
@@ -203,18 +222,17 @@ impl Executable {
         &self,
         inputs: &BTreeMap<String, Array>,
         mut request: Request,
-        control: Control<'_>,
+        mut control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let paused = control.pauses.is_some() || request.first_step != 0;
         if self.written == Written::Nest && (request.steps.is_some() || paused) {
             let why = "a function of affine loops has no steps to choose; leave them out";
             return Err(Failure::user(format!("{}: {why}", self.source.name)));
         }
-        let several = control.devices.is_some_and(|devices| devices.count() > 1);
-        if several && matches!(self.code, Code::Program(_) | Code::Nest) {
-            let why = "several devices are those of CUDA, of the simulator or of the processor; \
-                       add --target cuda, --target sim or --target cpu, or leave --devices out";
-            return Err(Failure::user(format!("{}: {why}", self.source.name)));
+        self.check_devices(&control)?;
+        if let Some(list) = &mut control.devices {
+            let chosen = self.plan.target.devices.as_ref();
+            list.devices = list.devices.or_chosen(chosen.and_then(|text| text.parse().ok()));
         }
         pauses::check(self.every, &request, &control)?;
         let shapes = inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec()));
@@ -230,7 +248,7 @@ impl Executable {
             }
             Code::Simulated { gpu, seed } => self.simulate(gpu, *seed, &run, control),
             Code::Object(machine) => self.on_processor(machine, &run, control),
-            Code::Ptx { ptx, device } => self.launch(ptx, *device, &run, control),
+            Code::Ptx(gpus) => self.launch(gpus, &run, control),
         }
     }
 
@@ -299,10 +317,31 @@ impl Executable {
         Ok(Outcome { outputs, elapsed, ..Outcome::of(bound) })
     }
 
-    /// Ends the threads of loaded code that no run uses.
-    pub(crate) fn release_threads(&self) {
-        if let Code::Object(machine) = &self.code {
-            machine.release();
+    /// Checks that the devices of a run can share it.
+    fn check_devices(&self, control: &Control<'_>) -> Result<(), Failure> {
+        let Some(DeviceList { devices, gpus }) = &control.devices else { return Ok(()) };
+        let several = devices.count() > 1;
+        let why = match &self.code {
+            Code::Program(_) | Code::Nest if several => {
+                "several devices are those of CUDA, of the simulator or of the processor; add \
+                 --target cuda, --target sim or --target cpu, or leave --devices out"
+            }
+            Code::Ptx(_) => return Ok(()),
+            _ if gpus.is_empty() => return Ok(()),
+            _ => {
+                "--devices names GPUs, and the target is another one; give how many devices there \
+                 are, or add --target cuda"
+            }
+        };
+        Err(Failure::user(format!("{}: {why}", self.source.name)))
+    }
+
+    /// Gives back what is kept for the next run: threads, and code that is loaded on GPUs.
+    pub(crate) fn release_kept(&self) {
+        match &self.code {
+            Code::Object(machine) => machine.release(),
+            Code::Ptx(gpus) => gpus.release(),
+            Code::Program(_) | Code::Nest | Code::Simulated { .. } => {}
         }
     }
 }

@@ -6,6 +6,7 @@ use stencil_dialects::error::{Decline, Error, Fault, Place};
 use stencil_frontend::diagnostics::{self, Diagnostic, Look};
 use stencil_frontend::oracle::OracleError;
 use stencil_frontend::source::{Source, Span};
+use stencil_runtime::cuda::CudaError;
 use stencil_runtime::execute::ExecuteError;
 use stencil_runtime::message::shortened;
 use stencil_simulator::error::Problem;
@@ -14,8 +15,10 @@ use stencil_simulator::{is_without_memory, simulation_error};
 /// Whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The input is wrong or asks for what is not there, or the device failed.
+    /// The input is wrong or asks for what is not there.
     Input,
+    /// There is no such device, or it failed.
+    Device,
     /// The compiler is wrong.
     Internal,
     /// The caller has ended the work.
@@ -30,7 +33,7 @@ impl Class {
     /// The exit code of a tool that fails so.
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::Input | Self::Cancelled | Self::Memory | Self::Unread => 1,
+            Self::Input | Self::Device | Self::Cancelled | Self::Memory | Self::Unread => 1,
             Self::Internal => 2,
         }
     }
@@ -104,8 +107,14 @@ impl Failure {
             (None, _) if cancelled => Self::cancelled(error),
             (None, _) if error.lacks_memory() || is_without_memory(error) => Self::memory(error),
             (None, ExecuteError::Stuck(_)) => Self::of(Class::Internal, error),
+            (None, ExecuteError::Target(target)) if target.is::<CudaError>() => Self::device(error),
             (None, _) => Self::user(error),
         }
+    }
+
+    /// There is no such device, or it failed.
+    pub(crate) fn device(message: impl Display) -> Self {
+        Self::of(Class::Device, message)
     }
 
     /// The same of a source, where some problems are its author's fault: all of kernels written by

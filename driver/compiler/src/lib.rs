@@ -21,6 +21,7 @@ mod element;
 mod engine;
 mod executable;
 mod failure;
+mod gpus;
 mod import;
 mod inline_calls;
 mod level;
@@ -39,6 +40,7 @@ mod session;
 pub mod stack;
 pub mod stages;
 mod tile_search;
+mod timeline;
 pub mod toolchain;
 pub mod traffic;
 mod train;
@@ -60,6 +62,7 @@ pub use stencil_passes::schedule::lowering::Settings as Lowering;
 pub use stencil_passes::target::Arithmetic;
 pub use stencil_runtime::device::short_names as device_names;
 pub use tile_search::{FoundTile, TileSearch};
+pub use timeline::Timeline;
 pub use train::{Trained, Training};
 
 pub use stencil_dialects::tiled::{Choice, NestTile};
@@ -77,7 +80,7 @@ pub use stencil_runtime::array::{Array, Data, Element};
 pub use stencil_runtime::bind::Request;
 pub use stencil_runtime::execute::Taken;
 pub use stencil_runtime::plan::Plan;
-pub use stencil_runtime::ranks::{Devices, Link};
+pub use stencil_runtime::ranks::{DeviceList, Devices, Link, LinkRate};
 
 /// A hash of the compiler's own text, which tells compilers of one version apart.
 pub const TEXT_HASH: &str = env!("STENCILC_TEXT");

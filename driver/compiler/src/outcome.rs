@@ -1,6 +1,7 @@
 //! The result of a run.
 
 use crate::failure::Failure;
+use crate::timeline::Timeline;
 use crate::traffic::{Compared, Traffic};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ pub struct Outcome {
     pub counters: Option<stencil_simulator::Report>,
     /// Loads and stores of the simulator by the model, if they were asked for.
     pub traffic: Option<Traffic>,
+    /// When each device computed and waited, if it was asked for.
+    pub timeline: Option<Timeline>,
 }
 
 impl Outcome {
@@ -63,6 +66,7 @@ impl Outcome {
             device: None,
             counters: None,
             traffic: None,
+            timeline: None,
         }
     }
 }

@@ -250,7 +250,7 @@ impl Report {
     /// seconds a step.
     pub fn to_json(&self) -> String {
         let chosen = self.candidates.iter().flatten().next();
-        let value = json!({
+        let mut value = json!({
             "program": self.program,
             "settings": self.settings,
             "index_width": self.index_width,
@@ -269,6 +269,18 @@ impl Report {
                 "work": chosen.kernels,
             })),
         });
+        let shared = chosen.filter(|chosen| chosen.devices.count() > 1);
+        if let Some((Candidate { devices, exchange, computing, prediction, .. }, map)) =
+            shared.zip(value.as_object_mut())
+        {
+            let shared = json!({
+                "devices": devices.to_string(),
+                "messages": exchange.messages,
+                "bytes": exchange.bytes,
+                "rate": computing / prediction.seconds,
+            });
+            map.insert("shared".to_owned(), shared);
+        }
         format!("{value:#}\n")
     }
 }
@@ -334,7 +346,20 @@ fn predictions(out: &mut Formatter, candidates: &[Candidate]) -> fmt::Result {
             write!(out, " {:>10.3}", seconds / candidate.points * 1e12)?;
         }
     }
-    writeln!(out)
+    writeln!(out)?;
+    match candidates.first() {
+        Some(Candidate { devices, exchange, prediction, computing, .. }) if devices.count() > 1 => {
+            writeln!(
+                out,
+                "on {devices} devices: each receives {:.2} messages and {:.3} MB a step; {:.1} % \
+                 of the rate without them",
+                exchange.messages,
+                exchange.bytes * 1e-6,
+                100.0 * computing / prediction.seconds
+            )
+        }
+        _ => Ok(()),
+    }
 }
 
 fn joined(values: &[i64], by: &str) -> String {

@@ -1,12 +1,12 @@
 //! Options of the command line that another program hands over, as strings.
 
 use super::CommonArgs;
-use super::values::threads;
+use super::values::{threads, within_process};
 use crate::target::TargetName;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::num::NonZeroUsize;
-use stencil_compiler::{Failure, Session, Source, Target};
+use stencil_compiler::{DeviceList, Failure, Session, Source, Target};
 
 /// Options as another program hands them over.
 #[derive(Debug, Parser)]
@@ -14,7 +14,7 @@ use stencil_compiler::{Failure, Session, Source, Target};
     name = "options",
     no_binary_name = true,
     disable_help_flag = true,
-    override_usage = "the options of `stencilc run` that describe a compile, --target and --seed"
+    override_usage = "the options of `stencilc run` that describe a compile, --target, --seed, --threads and --devices"
 )]
 pub struct Embedded {
     #[command(flatten)]
@@ -28,6 +28,16 @@ pub struct Embedded {
     /// Threads that compute tiles
     #[arg(long, value_parser = threads)]
     threads: Option<NonZeroUsize>,
+}
+
+/// What options describe.
+pub struct Described {
+    /// The session of the compile.
+    pub session: Session,
+    /// What the program runs on.
+    pub target: Target,
+    /// The devices that share its runs; none for one.
+    pub devices: Option<DeviceList>,
 }
 
 /// Reads options for a program of this name.
@@ -46,14 +56,32 @@ pub fn embedded(name: &str, options: &[String]) -> Result<Embedded, Failure> {
 }
 
 impl Embedded {
-    /// The session and the target that the options describe, for a source at hand.
+    /// What the options describe, for a source at hand.
     ///
     /// # Errors
     /// Options that exclude each other, or measured schedules that can't be read.
-    pub fn session(&self, source: &Source) -> Result<(Session, Target), Failure> {
+    pub fn session(&self, source: &Source) -> Result<Described, Failure> {
+        let devices = self.devices()?;
         let session = self.common.session(source)?;
         let target = self.target(&session, source)?;
-        Ok((session, target))
+        Ok(Described { session, target, devices })
+    }
+
+    /// The devices that share runs; none for one that is not named.
+    fn devices(&self) -> Result<Option<DeviceList>, Failure> {
+        let Some(list) = &self.common.devices else { return Ok(None) };
+        if list.devices.count() == 1 && list.gpus.is_empty() {
+            return Ok(None);
+        }
+        within_process(list)?;
+        match processes().filter(|_| list.gpus.is_empty()) {
+            None => Ok(Some(list.clone())),
+            Some(count) => Err(Failure::user(format!(
+                "--devices {list}: {count} processes were started, and each would share its run \
+                 with no other one; start one process, name the GPUs of each by their numbers \
+                 (0,1), or run the program by stencilc-mpi"
+            ))),
+        }
     }
 
     /// Checks the options before there is a program. Measured schedules are not read, because each
@@ -62,6 +90,7 @@ impl Embedded {
     /// # Errors
     /// Options that exclude each other, or one that is wrong for every program.
     pub fn check(&self) -> Result<(), Failure> {
+        self.devices()?;
         let session = self.common.unmeasured()?;
         self.target(&session, &Source::new("program.stencil", ""))?;
         session.check_options(Target::Reference, &[])
@@ -72,8 +101,28 @@ impl Embedded {
         if self.seed.is_some() && !matches!(target, Target::Simulator { .. }) {
             return Err(Failure::user("--seed is for the simulator; add --target sim"));
         }
-        Ok(target)
+        let named = self.common.devices.as_ref().and_then(|list| list.gpus.first());
+        match (target, named) {
+            (Target::Cuda(_), Some(first)) => Ok(Target::Cuda(*first)),
+            (_, Some(_)) => Err(Failure::user(
+                "--devices names GPUs, and the target is another one; give how many devices there \
+                 are, or add --target cuda",
+            )),
+            (Target::Reference, None) if self.devices()?.is_some() => Err(Failure::user(
+                "the reference has one device; add --target cuda, sim or cpu, or leave --devices \
+                 out",
+            )),
+            (target, None) => Ok(target),
+        }
     }
+}
+
+/// How many processes mpirun, srun or torchrun has started, if this is one of several.
+fn processes() -> Option<usize> {
+    const COUNTS: [&str; 4] =
+        ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE"];
+    let count = |name: &&str| std::env::var(name).ok()?.parse().ok();
+    COUNTS.iter().filter_map(count).find(|count| *count > 1)
 }
 
 /// The failure for wrong options. It leaves out the usage of a command, which does not help here.

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::num::{IntErrorKind, NonZeroU64, NonZeroUsize, ParseIntError};
 use std::str::FromStr;
-use stencil_compiler::Failure;
+use stencil_compiler::{
+    AMD_ARCHITECTURES, DeviceList, Devices, Failure, LinkRate, RecordLayout, architectures,
+    processors,
+};
 use stencil_passes::strategies::names;
 use stencil_runtime::input::assignment;
 use stencil_runtime::number::Numeral;
@@ -98,6 +101,39 @@ pub fn tolerance(text: &str) -> Result<f64, String> {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
         _ => Err("expected a finite number of at least 0".to_owned()),
     }
+}
+
+/// How fast devices send cells: as it is given, or as the environment has it.
+pub fn link(given: Option<LinkRate>) -> Result<Option<LinkRate>, Failure> {
+    const NAME: &str = "STENCILC_LINK";
+    let stored = || std::env::var(NAME).ok().filter(|text| !text.is_empty());
+    let stored = given.is_none().then(stored).flatten();
+    let read = stored.map(|text| {
+        text.parse().map_err(|said| Failure::user(format!("{NAME} is `{text}`: {said}")))
+    });
+    Ok(given.or(read.transpose()?))
+}
+
+/// Refuses more devices than a process has threads for.
+pub fn within_process(list: &DeviceList) -> Result<(), Failure> {
+    let most = Devices::MOST_OF_PROCESS;
+    if list.devices.count() <= most {
+        return Ok(());
+    }
+    Err(Failure::user(format!(
+        "--devices {list}: a process has {most} devices at most; take fewer, or start processes \
+         with stencilc-mpi"
+    )))
+}
+
+/// The names of the layouts of structs and vecs.
+pub fn layouts() -> Vec<&'static str> {
+    RecordLayout::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// The architectures of GPUs, and the processors.
+pub fn all_architectures() -> Vec<&'static str> {
+    architectures().into_iter().chain(AMD_ARCHITECTURES).chain(processors()).collect()
 }
 
 /// The values by name; no name may be given twice.

@@ -320,18 +320,19 @@ impl<'a> Results<'a> {
     }
 
     /// Writes the files for the values after the last step, where [`Self::write_parts`] did not.
-    pub fn last(
+    pub fn last<'t>(
         mut self,
         step: i64,
         values: &BTreeMap<String, Array>,
-        report: Option<(&Path, String)>,
+        texts: impl Iterator<Item = (&'t Path, String)>,
     ) -> Result<(), Failure> {
-        if self.complete {
-            return Ok(());
-        }
         let records = records(&self.declared.fields);
         let mut frames = std::mem::take(&mut self.frames);
         let mut outputs = Outputs::default();
+        texts.for_each(|(path, text)| outputs.add_text(path, &text));
+        if self.complete {
+            return outputs.write();
+        }
         let (colors, range) = (self.asked.colors.unwrap_or_default(), self.asked.range);
         let mut written = Vec::new();
         for (field, path) in fields(&records, self.paths) {
@@ -348,9 +349,6 @@ impl<'a> Results<'a> {
             written.push(place(field.name, path));
         }
         self.check(step, &written)?;
-        if let Some((path, text)) = report {
-            outputs.add_text(path, &text);
-        }
         outputs.write()
     }
 

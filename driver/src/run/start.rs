@@ -172,7 +172,11 @@ impl Saved<'_> {
     /// A failure with a word on how the run can go on.
     pub fn note(&self, failure: Failure) -> Failure {
         match (self.path, self.written, failure.class) {
-            (Some(path), Some(step), Class::Cancelled | Class::Input | Class::Memory) => failure
+            (
+                Some(path),
+                Some(step),
+                Class::Cancelled | Class::Input | Class::Device | Class::Memory,
+            ) => failure
                 .note(format!("the run goes on from step {step} with --resume {}", path.display())),
             _ => failure,
         }

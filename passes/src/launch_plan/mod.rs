@@ -29,6 +29,7 @@ use stencil_runtime::watch;
 
 use crate::analysis::grid_ends::{FarEnd, far_ends};
 use crate::kernel::field_buffers::extents;
+use crate::subject::shared_by;
 use crate::target::Target;
 use melior::Context;
 use values::{all, count, element, expression, member, number, single};
@@ -71,6 +72,9 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         program: program.name.clone(),
         target: plan::CompiledFor {
             device: Some(target.record().device),
+            devices: Some(shared_by(module)?)
+                .filter(|all| all.count() > 1)
+                .map(|all| all.to_string()),
             contract: target.arithmetic.contract,
             fast_math: target.arithmetic.fast_math,
             arch: target.arch,

@@ -13,6 +13,9 @@
 //! ```text
 //! module @heat attributes {tiled.strategy = "stream", tiled.steps = 7 : i64, ...}
 //! ```
+//! Several devices may be cut along one dimension or along two. Each grid of them is a candidate of
+//! its own; what they send to each other counts ([`exchange`](crate::schedule::exchange)).
+//!
 //! Run-time sizes count as large ones: [`LARGE`](crate::schedule::large::LARGE).
 
 use crate::options::Options;
@@ -26,7 +29,7 @@ use melior::ir::Module;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Choice};
-use stencil_runtime::ranks::Devices;
+use stencil_runtime::ranks::{Devices, LinkRate};
 
 /// The option for [`Settings::no_split_interior`].
 pub const SPLIT_INTERIOR: (&str, &str) =
@@ -35,6 +38,10 @@ pub const SPLIT_INTERIOR: (&str, &str) =
 /// The option for [`Settings::devices`].
 pub const DEVICES: (&str, &str) =
     ("devices", "devices that share the tiles of a launch, such as 4 or 2x2");
+
+/// The option for [`Settings::link`].
+pub const LINK: (&str, &str) =
+    ("link", "nanoseconds of a message between devices and MB a second, such as 10000:50000");
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -46,7 +53,7 @@ pub const INFO: Info = Info {
 
 /// The options of the passes that predict schedules.
 pub const OPTIONS: &[(&str, &str)] =
-    &[STRATEGY, TILE, PYRAMID_HEIGHT, PER_THREAD, REGION, SPLIT_INTERIOR, DEVICES];
+    &[STRATEGY, TILE, PYRAMID_HEIGHT, PER_THREAD, REGION, SPLIT_INTERIOR, DEVICES, LINK];
 
 /// What is not to be chosen of a schedule.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,7 +73,9 @@ impl Request {
         let split = options.flag(SPLIT_INTERIOR.0)?.unwrap_or(true);
         let devices = options.text(DEVICES.0).map(str::parse::<Devices>).transpose();
         let devices = devices.map_err(|fault| Error::user(format!("{}: {fault}", DEVICES.0)))?;
-        let settings = Settings { no_split_interior: !split, devices };
+        let link = options.text(LINK.0).map(str::parse::<LinkRate>).transpose();
+        let link = link.map_err(|fault| Error::user(format!("{}: {fault}", LINK.0)))?;
+        let settings = Settings { no_split_interior: !split, devices, link };
         Ok(Self { choice: choice::read(options)?, settings })
     }
 
@@ -85,6 +94,9 @@ impl Request {
         }
         if let Some(devices) = self.settings.devices {
             options.push((DEVICES.0, devices.to_string()));
+        }
+        if let Some(link) = self.settings.link {
+            options.push((LINK.0, link.to_string()));
         }
         options
     }
@@ -106,18 +118,14 @@ impl Pass for ChooseSchedule {
         let Request { choice, settings } = &self.0;
         tiled::remove_heights(module);
         self.0.note_devices(context, module);
-        let program = Program::read(module)?;
-        let subject = Subject::of(module, &program)?;
-        let open = predict::openings(context, &subject, choice, *settings)?;
-        let chosen = match open.as_slice() {
-            // Nothing to choose: `tile-overlapped` and the lowering report what is wrong with it.
-            [only] => only.clone(),
-            // The model can't predict a grid without points, so any schedule will do.
-            _ => match predict::evaluate(context, &subject, &open, *settings)?.into_iter().next() {
-                Some(best) => best.choice,
-                None => open.into_iter().next().unwrap_or_default(),
-            },
+        let (chosen, devices) = {
+            let program = Program::read(module)?;
+            let subject = Subject::of(module, &program)?;
+            predict::best(context, &subject, choice, *settings)?
         };
+        if settings.devices.is_some() {
+            set_shared_by(context, module, devices);
+        }
         tiled::set_choice(context, module, &chosen);
         Ok(())
     }

@@ -17,7 +17,7 @@ use melior::Context;
 use melior::ir::Module;
 use stencil_dialects::error::Error;
 use stencil_dialects::tiled::{self, Choice};
-use stencil_runtime::ranks::Devices;
+use stencil_runtime::ranks::{Devices, LinkRate};
 
 /// What the way to the gpu level depends on beside the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Settings {
     pub no_split_interior: bool,
     /// The devices that share the tiles of a launch; none for one.
     pub devices: Option<Devices>,
+    /// How fast they send cells to each other; none for what is usual.
+    pub link: Option<LinkRate>,
 }
 
 /// From a program to tile kernels, under a choice that may leave the rest to the module.

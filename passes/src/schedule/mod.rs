@@ -4,6 +4,7 @@ pub mod choice;
 pub mod choose_heights;
 pub mod choose_schedule;
 pub mod code_size;
+pub mod exchange;
 pub mod flexible_hyper_tiles;
 pub mod large;
 pub mod launch_groups;

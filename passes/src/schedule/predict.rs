@@ -8,6 +8,7 @@
 use crate::analysis::{kernel_work, tile_traffic};
 use crate::schedule::choice;
 use crate::schedule::code_size;
+use crate::schedule::exchange::{self, Exchange};
 use crate::schedule::large::Large;
 use crate::schedule::lowering::{self, Settings};
 use crate::schedule::regions;
@@ -40,6 +41,12 @@ pub struct Candidate {
     pub prediction: Prediction,
     /// Points of the largest grid that a function updates.
     pub points: f64,
+    /// The devices that share the tiles.
+    pub devices: Devices,
+    /// What each of them receives a step. The time of the prediction has it too.
+    pub exchange: Exchange,
+    /// Seconds a step without the exchange.
+    pub computing: f64,
 }
 
 impl Candidate {
@@ -49,7 +56,7 @@ impl Candidate {
             tile: Some(candidate.tile.clone()),
             ..candidate.choice.clone()
         };
-        named(self) == named(other)
+        named(self) == named(other) && self.devices == other.devices
     }
 
     /// Points times steps a second, in 10^9.
@@ -70,8 +77,99 @@ pub fn candidates<'c>(
 ) -> Result<Vec<Candidate>, Error> {
     let program = Program::read(module)?;
     let subject = Subject::of(module, &program)?;
-    let open = openings(context, &subject, choice, settings)?;
-    evaluate(context, &subject, &open, settings)
+    let mut found = Vec::new();
+    for subject in grids(&subject, settings)? {
+        let open = openings(context, &subject, choice, settings)?;
+        found.extend(evaluate(context, &subject, &open, settings)?);
+    }
+    found.sort_by(|a, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
+    Ok(found)
+}
+
+/// The subject for each grid of devices that is worth a look.
+fn grids<'c, 'p>(
+    subject: &Subject<'c, 'p>,
+    settings: Settings,
+) -> Result<Vec<Subject<'c, 'p>>, Error> {
+    let devices = settings.devices.unwrap_or(subject.devices);
+    let grids = devices.grids(rank(subject.program)?).into_iter();
+    Ok(grids.map(|devices| Subject { devices, ..*subject }).collect())
+}
+
+/// The schedule that is predicted to be fastest within a choice, and the grid of the devices that
+/// share it.
+///
+/// # Errors
+/// As for [`candidates`].
+pub fn best<'c>(
+    context: &'c Context,
+    subject: &Subject<'c, '_>,
+    choice: &Choice,
+    settings: Settings,
+) -> Result<(Choice, Devices), Error> {
+    let grids = grids(subject, settings)?;
+    let mut usual = None;
+    let mut found: Vec<(f64, Choice, Devices)> = Vec::new();
+    for subject in &grids {
+        let open = openings(context, subject, choice, settings)?;
+        let first = open.first().cloned().unwrap_or_default();
+        usual.get_or_insert((first.clone(), subject.devices));
+        let best = match open.as_slice() {
+            // Nothing to choose: `tile-overlapped` and the lowering report what is wrong with it.
+            [only] if grids.len() == 1 => return Ok((only.clone(), subject.devices)),
+            [only] if subject.processor.is_some() => {
+                let seconds = on_processor(context, subject, only, settings);
+                seconds.map(|seconds| seconds.map(|seconds| (seconds, first, subject.devices)))
+            }
+            _ => evaluate(context, subject, &open, settings).map(|all| {
+                let best = all.into_iter().next()?;
+                Some((best.prediction.seconds, best.choice, subject.devices))
+            }),
+        };
+        match best {
+            Err(error) if error.is_decline() && open.len() == 1 => {}
+            best => found.extend(best?),
+        }
+    }
+    let best = found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+    // The model can't predict a grid without points, so any schedule will do.
+    let best = best.map(|(_, choice, devices)| (choice, devices)).or(usual);
+    best.ok_or_else(|| Error::internal("no grid of devices"))
+}
+
+/// Bytes a second of a processor's part that is a device, between caches and memory: the order of a
+/// core's share.
+const PROCESSOR_BANDWIDTH: f64 = 10e9;
+
+/// Seconds a step of a schedule on parts of a processor, to compare grids of them: what the busiest
+/// one moves, and what it receives. None where devices can't share it so.
+fn on_processor<'c>(
+    context: &'c Context,
+    subject: &Subject<'c, '_>,
+    choice: &Choice,
+    settings: Settings,
+) -> Result<Option<f64>, Error> {
+    let mut copy = copied(subject)?;
+    let main = lowered(context, &mut copy, choice, settings)?;
+    let (program, launches) = (Program::read(&copy)?, tiled::launches(&copy)?);
+    let sizes = Large::of(&program);
+    let (mut seconds, mut steps) = (0.0, 1);
+    for (name, traffic, times) in &main {
+        let Some(launch) = launches.iter().find(|launch| launch.name == name) else { continue };
+        let Some(part) = busiest(launch, &sizes, subject.devices)? else { return Ok(None) };
+        let tiles: f64 = match launch.cut.as_ref().map(|cut| &cut.parts) {
+            Some(Parts::Tiles { counts, .. }) => {
+                sizes.evaluate(*counts)?.iter().map(|tiles| *tiles as f64).product()
+            }
+            _ => return Ok(None),
+        };
+        let moved = part * tiles * (traffic.own + traffic.halo) * traffic.redundancy;
+        let exchange = exchange::of(subject.program, launch, &sizes, subject.devices)?;
+        let each = exchange.beside(moved / PROCESSOR_BANDWIDTH, subject, settings);
+        seconds += each * *times as f64;
+        steps = steps.max(launch.schedule.steps);
+    }
+    Ok(Some(seconds / steps as f64))
 }
 
 /// Candidates of some schedules, the fastest first.
@@ -236,6 +334,7 @@ fn candidate<'c>(
     let (program, launches) = (Program::read(&copy)?, tiled::launches(&copy)?);
     let sizes = Large::of(&program);
     let mut kernels = Vec::new();
+    let mut exchange = Exchange::default();
     for (name, traffic, times) in &main {
         let launch = launches.iter().find(|launch| launch.name == name);
         let launch = launch.ok_or_else(|| Error::internal(format!("no pass lowered @{name}")))?;
@@ -250,9 +349,16 @@ fn candidate<'c>(
         let tiles = strategy.tiles_per_block(work.threads);
         let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
         let grid = launch.grid.iter().map(|map| count(*map)).collect::<Result<Vec<_>, _>>()?;
-        let Some(part) = busiest(launch, &sizes, subject.devices)? else {
+        // A launch in bands takes the number of its first row of blocks, and no other part.
+        let by_rows = launch.bands.is_some() && subject.devices.shape()[1] > 1;
+        let part = busiest(launch, &sizes, subject.devices)?;
+        let Some(part) = part.filter(|_| !by_rows) else {
             return Ok(None);
         };
+        for _ in 0..*times {
+            exchange =
+                exchange.and(exchange::of(subject.program, launch, &sizes, subject.devices)?);
+        }
         let (blocks, redundancy) = (part * grid.iter().product::<f64>(), traffic.redundancy);
         let exchanges = if strategy.exchanges_rows() { work.barriers } else { 0.0 };
         let work = Work { blocks, bands, own, halo, redundancy, exchanges, ..work };
@@ -268,7 +374,13 @@ fn candidate<'c>(
     // Other functions may have defaults of their own; one number is then not forced on all.
     let alike = launches.iter().all(|launch| launch.schedule.per_thread == *per_thread);
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
-    Ok(model::predict(&kernels, steps, subject.device).map(|prediction| Candidate {
+    let exchange = exchange.of_step(steps);
+    let computing = model::predict(&kernels, steps, subject.device);
+    let predicted = computing.map(|computing| {
+        let seconds = exchange.beside(computing.seconds, subject, settings);
+        (computing.seconds, Prediction { seconds, ..computing })
+    });
+    Ok(predicted.map(|(computing, prediction)| Candidate {
         choice: Choice {
             pyramid_height: match subject.program.applies.iter().any(|one| !one.repeats.is_empty())
             {
@@ -286,6 +398,9 @@ fn candidate<'c>(
         kernels,
         prediction,
         points: points.into_iter().fold(0.0, f64::max),
+        devices: subject.devices,
+        exchange,
+        computing,
     }))
 }
 

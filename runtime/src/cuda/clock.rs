@@ -51,6 +51,17 @@ impl Event {
         stream.ok("cuStreamWaitEvent", result)
     }
 
+    /// The time from this point to a later one of the same stream. Both are reached, and were made
+    /// by [`Event::new`]. The context must be current.
+    pub fn until(&self, later: &Event) -> Result<Duration, CudaError> {
+        let mut milliseconds = 0f32;
+        // SAFETY: both events live and are of one stream; the driver writes one number.
+        self.stream.ok("cuEventElapsedTime", unsafe {
+            sys::cuEventElapsedTime_v2(&mut milliseconds, self.handle.0, later.handle.0)
+        })?;
+        Ok(Duration::try_from_secs_f64(f64::from(milliseconds) * 1e-3).unwrap_or_default())
+    }
+
     /// Waits until the point is reached; not at all if it was never put anywhere. The context must
     /// be current.
     pub fn wait(&self) -> Result<(), CudaError> {
@@ -88,13 +99,7 @@ impl Clock {
     /// Waits for all work since the start and says how long it took. The context must be current.
     pub fn stop(&self) -> Result<Duration, CudaError> {
         self.to.record()?;
-        let stream = &self.to.stream;
-        stream.synchronize()?;
-        let mut milliseconds = 0f32;
-        // SAFETY: both events live and are of one stream; the driver writes one number.
-        stream.ok("cuEventElapsedTime", unsafe {
-            sys::cuEventElapsedTime_v2(&mut milliseconds, self.from.handle.0, self.to.handle.0)
-        })?;
-        Ok(Duration::try_from_secs_f64(f64::from(milliseconds) * 1e-3).unwrap_or_default())
+        self.to.stream.synchronize()?;
+        self.from.until(&self.to)
     }
 }

@@ -27,6 +27,8 @@ pub struct Program {
     /// Sends launches as graphs; without it they are sent one by one.
     pub(super) graphs: Option<Graphs>,
     clock: Clock,
+    /// Points of the run whose times are asked for.
+    marks: Vec<Event>,
     pub(super) buffers: Vec<Buffer>,
     pub(super) saved: Vec<Buffer>,
     /// Memory of the caller that takes the place of buffers.
@@ -55,6 +57,7 @@ impl Program {
             kernels: Arc::clone(&code.kernels),
             replayed: None,
             clock: Clock::new(&stream)?,
+            marks: Vec::new(),
             graphs: None,
             buffers: Vec::new(),
             saved: Vec::new(),
@@ -318,6 +321,7 @@ impl Target for Program {
 
     fn begin(&mut self) -> Result<(), TargetError> {
         self.stream.enter()?;
+        self.marks.clear();
         match &mut self.graphs {
             Some(graphs) => graphs.begin(),
             None => self.clock.start()?,
@@ -387,6 +391,20 @@ impl Target for Program {
 
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
         Ok(Some(self.end()?))
+    }
+
+    fn mark(&mut self) -> Result<bool, TargetError> {
+        self.flush()?;
+        let mark = Event::new(&self.stream)?;
+        mark.record()?;
+        self.marks.push(mark);
+        Ok(true)
+    }
+
+    fn marks(&mut self) -> Result<Vec<Duration>, TargetError> {
+        self.stream.enter()?;
+        let Some(first) = self.marks.first() else { return Ok(Vec::new()) };
+        Ok(self.marks.iter().map(|mark| first.until(mark)).collect::<Result<_, _>>()?)
     }
 
     fn null(

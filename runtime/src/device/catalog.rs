@@ -62,6 +62,7 @@ pub const H200: Device = Device {
     l2: 60_000_000,
     copy_bandwidth: 4.25e12,
     host_bandwidth: 64e9,
+    peer_bandwidth: 450e9,
     fma_f32: 33.4e12,
     fma_f64: 16.7e12,
     shared_bandwidth: 128,
@@ -130,6 +131,7 @@ pub const A100: Device = Device {
     l2: 40 << 20,
     copy_bandwidth: copied(2.039e12),
     host_bandwidth: 32e9,
+    peer_bandwidth: 300e9,
     fma_f32: lanes(108, 1.41e9, 64),
     fma_f64: lanes(108, 1.41e9, 32),
     shared_per_multiprocessor: 164 * 1024,
@@ -150,6 +152,7 @@ pub const A40: Device = Device {
     l2: 6 << 20,
     copy_bandwidth: copied(0.696e12),
     host_bandwidth: 32e9,
+    peer_bandwidth: 56e9,
     fma_f32: lanes(84, 1.74e9, 128),
     fma_f64: lanes(84, 1.74e9, 2),
     threads_per_multiprocessor: 1536,
@@ -173,6 +176,7 @@ pub const L40S: Device = Device {
     l2: 48 << 20,
     copy_bandwidth: copied(0.864e12),
     host_bandwidth: 32e9,
+    peer_bandwidth: 32e9,
     fma_f32: lanes(142, 2.52e9, 128),
     fma_f64: lanes(142, 2.52e9, 2),
     threads_per_multiprocessor: 1536,
@@ -215,6 +219,7 @@ pub const B200: Device = Device {
     source: "SMs: Chips and Cheese, Nvidia's B200 (74 on each of two dies); memory, its bandwidth \
              and the clock (75 TFLOPS): NVIDIA Blackwell data sheet, HGX B200; L2: that of an \
              H200, as NVIDIA states none; copy rate: that bandwidth by the ratio of an H200",
+    peer_bandwidth: 900e9,
     ..H200
 };
 
@@ -236,6 +241,7 @@ pub const RTX_5090: Device = Device {
     shared_per_block: 99 * 1024,
     source: "SMs, clock, memory, its bandwidth and L2: NVIDIA RTX Blackwell GPU Architecture \
              (whitepaper); copy rate: that bandwidth by the ratio of an H200",
+    peer_bandwidth: 64e9,
     ..H200
 };
 
@@ -266,6 +272,7 @@ pub const MI300X: Device = Device {
              (whitepaper); threads and blocks of a unit: HIP documentation, hardware features; \
              copy rate: that bandwidth by the ratio of an H200; all clocks: those of an H200, \
              unmeasured",
+    peer_bandwidth: 64e9,
     ..H200
 };
 
@@ -280,6 +287,7 @@ pub const COMPUTE_7: Device = Device {
     l2: 4 << 20,
     copy_bandwidth: copied(0.32e12),
     host_bandwidth: 16e9,
+    peer_bandwidth: 16e9,
     fma_f32: lanes(40, 1.59e9, 64),
     fma_f64: lanes(40, 1.59e9, 2),
     threads_per_multiprocessor: 1024,

@@ -218,6 +218,24 @@ pub trait Target {
         Ok(None)
     }
 
+    /// Notes a point behind the work so far, and says whether it did. A target whose work is done
+    /// when a call returns notes none.
+    ///
+    /// # Errors
+    /// When the point can't be noted.
+    fn mark(&mut self) -> Result<bool, TargetError> {
+        Ok(false)
+    }
+
+    /// When the work reached each point of [`Target::mark`] since [`Target::begin`], from the first
+    /// one on. All work has ended.
+    ///
+    /// # Errors
+    /// When the times can't be had.
+    fn marks(&mut self) -> Result<Vec<Duration>, TargetError> {
+        Ok(Vec::new())
+    }
+
     /// Launches a kernel that does nothing so many times; says how long that took together, if the
     /// target can.
     ///

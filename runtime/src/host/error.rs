@@ -11,6 +11,8 @@ use thiserror::Error;
 pub enum Blame {
     /// The inputs are wrong.
     Input,
+    /// There is no such device, or it failed.
+    Device,
     /// The caller has ended the work.
     Cancelled,
     /// The machine or the device has too little memory.

@@ -26,6 +26,11 @@ pub trait Engine: Send + Sync {
 
     /// Ends threads that no run uses. The next run starts its own.
     fn release(&self) {}
+
+    /// Why it runs on memory of the host alone.
+    fn why_host(&self) -> &'static str {
+        "the program is compiled for another target"
+    }
 }
 
 /// How the caller follows a run, and ends it early.

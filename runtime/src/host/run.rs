@@ -123,8 +123,8 @@ impl Run {
         for (name, field) in &self.fields {
             if let Memory::Device { .. } = field.memory {
                 return Err(HostError::Argument(format!(
-                    "field `{name}` lies on a device, and the program is compiled for another \
-                     target; give it memory of the host"
+                    "field `{name}` lies on a device, and {}; give it memory of the host",
+                    engine.why_host()
                 )));
             }
             inputs.insert(name.clone(), gathered(field, &mut copies)?);

@@ -10,6 +10,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `devices.rs` | how many devices, in which grid |
+//! | `rate.rs` | how fast devices send cells, and a probe of it |
 //! | `region.rs` | sets of cells |
 //! | `numbering.rs` | which blocks have some tiles |
 //! | `work.rs` | the part of a launch that a device computes: blocks, cells read, cells written |
@@ -20,6 +21,7 @@
 //! | `link.rs` | the trait of connections between devices |
 //! | `channels.rs` | links between threads |
 //! | `shared.rs` | one of the devices as a target |
+//! | `timeline.rs` | when each device computes and waits |
 //! | `run.rs` | a run on threads |
 
 #![allow(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
@@ -32,15 +34,19 @@ mod ledger;
 mod link;
 mod numbering;
 mod order;
+mod rate;
 mod region;
 mod run;
 mod shared;
 mod survey;
+mod timeline;
 mod work;
 
 pub use channels::{Channels, channels};
-pub use devices::Devices;
+pub use devices::{DeviceList, Devices};
 pub use error::RankError;
 pub use link::{Link, LinkError, Parcel, by_messages};
+pub use rate::LinkRate;
 pub use run::{PATIENCE, on_threads, take_part};
 pub use shared::{Shared, Traffic};
+pub use timeline::{Span, Timeline, Track};

@@ -4,6 +4,7 @@ use super::devices::Devices;
 use super::error::RankError;
 use super::link::{Link, LinkError};
 use super::shared::Shared;
+use super::timeline::Timeline;
 use crate::bind::Bound;
 use crate::execute::{self, Control, ExecuteError, Inputs, Outcome, Target};
 use crate::plan::Plan;
@@ -14,7 +15,7 @@ use std::time::Duration;
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs a plan on several devices, with a thread for each; the first is the caller's. The outcome
-/// is that of one device.
+/// is that of one device. A timeline gets the times of all of them.
 ///
 /// # Errors
 /// As [`execute::run`], and where the plan can't be shared out. The first device that fails ends
@@ -24,7 +25,7 @@ pub fn on_threads<L: Link + Send>(
     devices: Devices,
     targets: &mut [&mut (dyn Target + Send)],
     links: &mut [L],
-    control: &mut Control<'_>,
+    (timeline, control): (Option<&Timeline>, &mut Control<'_>),
 ) -> Result<Outcome, ExecuteError> {
     let fixed = fixed(plan, bound);
     let bound = &fixed;
@@ -42,6 +43,7 @@ pub fn on_threads<L: Link + Send>(
             let target: &mut (dyn Target + Send) = *target;
             let run = move || {
                 let mut shared = Shared::new(plan, devices, target, other);
+                timeline.map(|timeline| shared.note_times(timeline));
                 follow(plan, bound, inputs, &mut shared, cancel)
             };
             match std::thread::Builder::new().spawn_scoped(scope, run) {
@@ -61,6 +63,7 @@ pub fn on_threads<L: Link + Send>(
             }
             None => {
                 let mut shared = Shared::new(plan, devices, *first, link);
+                timeline.map(|timeline| shared.note_times(timeline));
                 lead(plan, bound, inputs, &mut shared, control)
             }
         };

@@ -2,6 +2,7 @@
 //! part reads from the devices that hold them.
 
 mod joint;
+mod times;
 
 use super::devices::Devices;
 use super::error::RankError;
@@ -10,6 +11,7 @@ use super::link::{Link, LinkError, Parcel, checked};
 use super::order::Order;
 use super::region::Region;
 use super::survey::survey;
+use super::timeline::Timeline;
 use super::work::{Blocks, Form, Work, key, of_launch};
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
@@ -20,6 +22,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+use times::Notes;
 
 /// A target among others that run the same plan at the same time. It has the whole address range of
 /// each buffer, and valid values in the cells of its ledger. All of them get the same calls. Behind
@@ -42,6 +45,8 @@ pub struct Shared<'r> {
     /// Whether all launches are done.
     ended: bool,
     sent: Traffic,
+    /// Times of launches, if they are asked for.
+    notes: Option<Notes>,
 }
 
 /// What a device sent to others.
@@ -75,7 +80,13 @@ impl<'r> Shared<'r> {
             exchanges: 0,
             ended: false,
             sent: Traffic::default(),
+            notes: None,
         }
+    }
+
+    /// Notes the times of launches from now on.
+    pub fn note_times(&mut self, timeline: &Timeline) {
+        self.notes = Some(Notes::new(timeline.clone()));
     }
 
     /// What it sent to others in its launches.
@@ -111,27 +122,6 @@ impl<'r> Shared<'r> {
     /// When another device has ended.
     pub fn close(&mut self) -> Result<(), TargetError> {
         self.tell_others(&[])
-    }
-
-    /// How long the launches took on the device that took longest, for the first one.
-    fn longest(&mut self, own: Option<Duration>) -> Result<Option<Duration>, TargetError> {
-        let Some(own) = own else { return Ok(None) };
-        self.exchanges += 1;
-        let number = self.exchanges;
-        let nanoseconds = u64::try_from(own.as_nanos()).unwrap_or(u64::MAX);
-        if self.link.device() > 0 {
-            let message = [number.to_le_bytes(), nanoseconds.to_le_bytes()].concat();
-            self.link.send(0, message)?;
-            return Ok(Some(own));
-        }
-        let mut longest = own;
-        for device in 1..self.devices.count() {
-            let message = self.link.receive(device)?;
-            let found = checked(&message, device, (number, 16))?.first_chunk();
-            let found = found.map_or(0, |bytes| u64::from_le_bytes(*bytes));
-            longest = longest.max(Duration::from_nanos(found));
-        }
-        Ok(Some(longest))
     }
 
     /// Checks that all devices run one plan with the same sizes.
@@ -349,7 +339,8 @@ impl Target for Shared<'_> {
     fn begin(&mut self) -> Result<(), TargetError> {
         // Cells that others filled may be read.
         self.order_all()?;
-        self.target.begin()
+        self.target.begin()?;
+        self.point().map(drop)
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
@@ -377,7 +368,9 @@ impl Target for Shared<'_> {
                     self.target.scramble(buffer, &runs)?;
                 }
             }
+            let begin = self.point()?;
             self.target.launch(&part_of(launch, &work.blocks))?;
+            self.end_launch(begin)?;
         }
         for (place, buffer) in launch.buffers() {
             if self.is_joint(buffer) {
@@ -409,6 +402,7 @@ impl Target for Shared<'_> {
         // The first device reads what all of them wrote.
         self.order_all()?;
         let own = self.target.finish()?;
+        self.end_notes()?;
         self.longest(own)
     }
 

@@ -377,7 +377,7 @@ fn run_on_three(length: i64, first: &str) {
         let mut links = ranks::channels(3, ranks::PATIENCE);
         let mut control = Control::default();
         let devices = Devices::along(3);
-        let ran = ranks::on_threads(run, devices, &mut targets, &mut links, &mut control);
+        let ran = ranks::on_threads(run, devices, &mut targets, &mut links, (None, &mut control));
         let outcome = ran.unwrap();
         let Data::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
         assert_eq!(*cells, smoothed(length as usize, 9), "graphs: {graphs}");

@@ -57,7 +57,7 @@ pub fn share<T: Target + Send>(
         targets.iter_mut().map(|target| target as &mut (dyn Target + Send)).collect();
     let control = &mut Control::default();
     let run = (plan, &bound, inputs);
-    match ranks::on_threads(run, devices, &mut targets, &mut links, control) {
+    match ranks::on_threads(run, devices, &mut targets, &mut links, (None, control)) {
         Ok(outcome) => Ok(Some(outcome.outputs)),
         Err(error) if is_refusal(&error) => Ok(None),
         Err(error) => Err(Stop::Failed(Fault::Simulator, format!("on {devices} devices: {error}"))),

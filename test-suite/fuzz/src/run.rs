@@ -73,6 +73,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             lowering: Lowering {
                 no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
                 devices: None,
+                link: None,
             },
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
@@ -86,7 +87,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
 pub fn stop(failure: &Failure) -> Stop {
     match failure.class {
         Class::Internal => Stop::Failed(Fault::Internal, failure.to_string()),
-        Class::Input | Class::Cancelled | Class::Memory | Class::Unread => {
+        Class::Input | Class::Device | Class::Cancelled | Class::Memory | Class::Unread => {
             Stop::Declined(failure.to_string())
         }
     }

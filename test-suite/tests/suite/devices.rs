@@ -99,6 +99,49 @@ fn files_are_those_of_one_device() {
     }
 }
 
+#[test]
+fn timelines_have_a_line_for_each_device() {
+    for target in ["cpu", "sim"] {
+        let scratch = Scratch::new();
+        scratch.copy("programs/heat2d.stencil");
+        let words = format!(
+            "run heat2d.stencil --target {target} --devices 3 --size N=90 --size M=40 --steps 9 \
+             --in A=random:1 --in K=random:2 --timeline t.svg --out A=a.npy"
+        );
+        let outcome = scratch.run("stencilc", &words.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("devices compute "), "{}", outcome.stderr);
+        let picture = scratch.read("t.svg");
+        assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
+        assert!(picture.contains("heat2d: ") && picture.contains(" ms<"), "{picture}");
+        for device in ["device 0", "device 1", "device 2"] {
+            assert!(picture.contains(device), "{picture}");
+        }
+        assert_eq!(outcome.new_files.len(), 2);
+    }
+}
+
+/// The summary of a run has the grid of its devices, and the result is that of one device.
+#[test]
+fn the_grid_of_devices_follows_from_sizes() {
+    for (sizes, asked, grid) in [
+        ("--size N=64 --size M=30000", "4", "2x2 devices"),
+        ("--size N=64 --size M=30000", "4x1", "4x1 devices"),
+        ("--size N=30000 --size M=64", "4", "4 devices"),
+    ] {
+        let scratch = Scratch::new();
+        scratch.copy("programs/heat2d.stencil");
+        let words = format!(
+            "run heat2d.stencil --target cpu --devices {asked} {sizes} --steps 40 --check \
+             --fp-contract=off --in A=random:1 --in K=random:2 --link 10000:1000"
+        );
+        let outcome = scratch.run("stencilc", &words.split_whitespace().collect::<Vec<_>>());
+        let said = outcome.stdout + &outcome.stderr;
+        assert_eq!(outcome.code, Some(0), "{words}\n{said}");
+        assert!(said.contains(grid) && said.contains("agree bit for bit"), "{words}\n{said}");
+    }
+}
+
 /// Runs a program of the suite, which must be refused with a message.
 fn refused(program: &str, arguments: &str, message: &str) {
     let scratch = Scratch::new();
@@ -121,6 +164,12 @@ fn what_has_one_device_is_refused() {
     for (arguments, message) in [
         ("--target reference", "several devices are those of CUDA, of the simulator or of the"),
         ("--target sim --report", "count one device; leave them or --devices out"),
+        (
+            "--target cpu --timeline t.svg --checkpoint c --checkpoint-every 2",
+            "--timeline shows a run without pauses; leave it out",
+        ),
+        ("--target cpu --timeline a.npy", "--timeline and --out A"),
+        ("--target cpu --link 5", "expected nanoseconds of a message and MB a second"),
     ] {
         refused("heat2d", &format!("{data} {arguments} --devices 2"), message);
     }
@@ -140,6 +189,14 @@ fn counts_that_are_none_are_refused() {
     {
         let message = "expected a number such as 4 or two such as 2x2, 4096 devices at most";
         refused("heat2d", &format!("--target cpu --devices={count}"), message);
+    }
+    for (gpus, message) in [
+        ("0,0", "a GPU is named twice; name each once"),
+        ("0,x", "expected the numbers of GPUs, separated by commas: 0,2"),
+        ("1,0", "--devices names GPUs, and the target is another one; give how many devices"),
+    ] {
+        let data = "--in A=random:1 --in K=random:2 --target cpu";
+        refused("heat2d", &format!("{data} --devices={gpus}"), message);
     }
     let many = "--in A=random:1 --in K=random:2 --target cpu --devices 65";
     refused("heat2d", many, "--devices 65: a process has 64 devices at most; take fewer, or start");

@@ -9,15 +9,15 @@ mod exports;
 use stencil_c_runtime::fault::{Fault, Status};
 use stencil_compiler::{Class, Control, Failure, Level, Source, Target};
 use stencil_runtime::host::{Code, Program};
-use stencilc::cli::embedded;
+use stencilc::cli::{Described, embedded};
 
 /// Compiles a text with options of the command line.
 fn compiled(name: &str, text: &str, options: &[String]) -> Result<Program, Fault> {
     let source = Source::new(name, text);
     let failed = |failure| fault(failure, Status::Compile);
     let read = embedded(&source.name, options).and_then(|read| read.session(&source));
-    let (session, target) = read.map_err(failed)?;
-    if let Target::Cuda(_) = target {
+    let Described { session, target, devices } = read.map_err(failed)?;
+    if let (Target::Cuda(_), None) = (target, &devices) {
         let levels = [Level::Plan, Level::Ptx];
         let compiled = session.compile(&source, &levels, Control::default()).map_err(failed)?;
         let (Some(plan), Some(ptx)) = (compiled.plan(), compiled.ptx()) else {
@@ -26,6 +26,7 @@ fn compiled(name: &str, text: &str, options: &[String]) -> Result<Program, Fault
         return Ok(Program::new(plan.clone(), Code::Cuda(ptx.as_bytes().to_vec())));
     }
     let executable = session.executable(&source, target, Control::default()).map_err(failed)?;
+    let executable = executable.on_devices(devices);
     let plan = executable.plan().clone();
     Ok(Program::new(plan, Code::Engine(Box::new(executable))))
 }
@@ -33,6 +34,7 @@ fn compiled(name: &str, text: &str, options: &[String]) -> Result<Program, Fault
 fn fault(failure: Failure, input: Status) -> Fault {
     let status = match failure.class {
         Class::Input | Class::Unread => input,
+        Class::Device => Status::Device,
         Class::Cancelled => Status::Cancelled,
         Class::Memory => Status::Memory,
         Class::Internal => Status::Internal,

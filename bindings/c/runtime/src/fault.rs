@@ -160,6 +160,7 @@ impl From<HostError> for Fault {
             HostError::Engine { blame, text } => {
                 let status = match blame {
                     Blame::Input => Status::Sizes,
+                    Blame::Device => Status::Device,
                     Blame::Cancelled => Status::Cancelled,
                     Blame::Memory => Status::Memory,
                     Blame::Internal => Status::Internal,

@@ -253,6 +253,8 @@ def compile(program, *, target="auto", define=None, cache=None, **options):
     **options
         Options of ``stencilc run`` that describe a compile: fast_math=True, strategy="stream",
         tile=(32, 64), pyramid_height=4, device="A100", arch="sm_80", fp_contract="off", ...
+        And ``devices``: 4 or "2x2" devices that share each run, or the numbers of GPUs, [0, 2].
+        The arrays of a call then lie on the host.
 
     Raises
     ------
@@ -275,6 +277,9 @@ def words_of(target, define, options):
         word = "--" + option.replace("_", "-")
         if value is True:
             words.append(word)
+        elif option == "devices" and isinstance(value, (tuple, list, range)):
+            # Behind the last number of a single one stands a comma too: "2" are two devices.
+            words.append(f"{word}={','.join(map(str, value))}{',' * (len(value) == 1)}")
         elif isinstance(value, (tuple, list)):
             words.append(f"{word}={','.join(map(str, value))}")
         elif value is not None and value is not False:

@@ -4,17 +4,18 @@
 use super::Executable;
 use crate::control::{Control, Progress};
 use crate::failure::Failure;
+use crate::gpus::Gpus;
 use crate::outcome::{Ended, Outcome};
 use crate::pauses;
 use crate::processor::{self, Machine};
 use crate::stages;
+use crate::timeline::Timeline;
 use crate::traffic::{self, Effort};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::Bound;
 use stencil_runtime::cpu::Program;
-use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{self, Values};
 use stencil_runtime::plan;
 use stencil_runtime::ranks::{self, Devices};
@@ -22,8 +23,12 @@ use stencil_simulator::{Settings, Simulator};
 
 /// The devices that have a target in this process.
 fn of_process(control: &Control<'_>) -> Devices {
-    let devices = control.devices.filter(|_| control.link.is_none());
-    devices.unwrap_or_else(|| Devices::along(1))
+    if control.link.is_some() { Devices::along(1) } else { of_run(control) }
+}
+
+/// The devices that share a run.
+fn of_run(control: &Control<'_>) -> Devices {
+    control.devices.as_ref().map_or_else(|| Devices::along(1), |list| list.devices)
 }
 
 impl Executable {
@@ -65,7 +70,8 @@ impl Executable {
         run: &pauses::Run<'_>,
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
-        if let Some(devices) = control.devices.filter(|devices| devices.count() > 1) {
+        let devices = of_run(&control);
+        if devices.count() > 1 {
             let here = if control.link.is_some() { 1 } else { devices.count() };
             let mut loaded = machine.several(&self.plan, devices.count(), here)?;
             let threads = loaded.first().map_or(0, Program::threads);
@@ -86,47 +92,24 @@ impl Executable {
 
     pub(super) fn launch(
         &self,
-        ptx: &str,
-        device: i32,
+        gpus: &Gpus,
         run: &pauses::Run<'_>,
         mut control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let devices = of_process(&control);
-        let count = devices.count();
-        let ordinals = (device..).take(count);
-        let opened =
-            ordinals.map(Cuda::open).collect::<Result<Vec<_>, _>>().map_err(Failure::user)?;
-        let peers = match count {
-            1 => None,
-            _ => Cuda::connect(&opened).map_err(Failure::user)?,
-        };
-        let load = |cuda: &Cuda| cuda.code(&self.plan, ptx.as_bytes());
-        let codes = opened.iter().map(load).collect::<Result<Vec<_>, _>>();
-        let codes = codes.map_err(Failure::user)?;
-        let each = if peers.is_some() { Devices::PARTS } else { 1 };
-        let parts = devices.split(each);
-        let wholes: Vec<usize> =
-            (0..parts.count()).map(|part| devices.whole_of(part, each)).collect();
-        let peers = peers.map(|peers| peers.in_parts(&wholes));
-        if peers.is_some() {
-            control.devices = Some(parts);
+        let numbers = control.devices.as_ref().map_or(&[] as &[i32], |list| &list.gpus);
+        let (opened, parts) = gpus.open(&self.plan, devices, numbers)?;
+        if parts.count() > devices.count() {
+            control.devices = Some(parts.into());
         }
-        let mut loaded = Vec::new();
-        for code in wholes.iter().filter_map(|whole| codes.get(*whole)) {
-            let mut program = code.program().map_err(Failure::user)?;
-            match &peers {
-                Some(peers) => program.join_peers(peers.clone()),
-                None => program.use_graphs(GraphSettings::default()).map_err(Failure::user)?,
-            }
-            loaded.push(program);
-        }
+        let mut loaded = opened.programs(devices, parts)?;
         let ran =
             run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;
-        let name = opened.first().map(|cuda| match count {
-            1 => cuda.facts().name.clone(),
-            count => format!("{count} devices, the first {}", cuda.facts().name),
+        let timeline = ran.timeline.map(|timeline| {
+            let part = |part: usize| opened.part(part, devices, parts);
+            timeline.labelled(part)
         });
-        Ok(Outcome { device: name, ..ran })
+        Ok(Outcome { device: opened.name(), timeline, ..ran })
     }
 
     /// Runs the plan on targets of the runtime: one, or one for each of several devices.
@@ -139,9 +122,10 @@ impl Executable {
     ) -> Result<Outcome, Failure> {
         let cancel = Arc::clone(&control.cancel);
         let temps = control.pauses.is_some();
-        let devices = control.devices.unwrap_or_else(|| Devices::along(1));
+        let devices = of_run(&control);
         let (snapshot, results) = (control.snapshot.take(), control.results.take());
         let link = control.link.take();
+        let timeline = control.timeline.then(ranks::Timeline::default);
         let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
         let mut report = |progress: execute::RunProgress| {
             let (done, of) = (whole(progress.steps), whole(progress.of));
@@ -164,14 +148,17 @@ impl Executable {
                     Err(error) => Err(error),
                 }
             }
-            ([target], None) => execute::run(&self.plan, bound, inputs, target, &mut hooks),
+            ([target], None) if timeline.is_none() => {
+                execute::run(&self.plan, bound, inputs, target, &mut hooks)
+            }
             (targets, _) => {
                 let mut links = ranks::channels(devices.count(), ranks::PATIENCE);
                 let mut all: Vec<_> = targets
                     .iter_mut()
                     .map(|one| one as &mut (dyn execute::Target + Send))
                     .collect();
-                ranks::on_threads(run, devices, &mut all, &mut links, &mut hooks)
+                let hooks = (timeline.as_ref(), &mut hooks);
+                ranks::on_threads(run, devices, &mut all, &mut links, hooks)
             }
         };
         let cancelled = control.is_cancelled();
@@ -184,6 +171,9 @@ impl Executable {
         });
         let until = until.zip(iterations.first());
         let ended = until.map(|(until, of)| Ended { condition: until.text.clone(), met: of.met });
-        Ok(Outcome { outputs, steps, ended, launches, elapsed, ..Outcome::of(bound) })
+        let timeline =
+            timeline.map(|timeline| Timeline::new(&self.plan.program, timeline.tracks()));
+        let outcome = Outcome { timeline, ..Outcome::of(bound) };
+        Ok(Outcome { outputs, steps, ended, launches, elapsed, ..outcome })
     }
 }

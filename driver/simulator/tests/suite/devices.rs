@@ -133,7 +133,7 @@ fn found(case: &Case, (size, steps): (i64, i64), devices: &str, fault: Fault) ->
         .map(|link| Faulty { link, devices: devices_count, fault, sent: BTreeMap::new() })
         .collect();
     let run = (&plan, &bound, &inputs);
-    let ran = on_threads(run, devices, &mut targets, &mut links, &mut Control::default());
+    let ran = on_threads(run, devices, &mut targets, &mut links, (None, &mut Control::default()));
     match ran {
         Ok(outcome) => difference(&outcome.outputs, &expected(case, &bound, &inputs)),
         Err(error) => Some(error.to_string()),

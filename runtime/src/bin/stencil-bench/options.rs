@@ -16,7 +16,10 @@ use stencil_runtime::number::Numeral;
 #[command(name = "stencil-bench", version)]
 pub struct Options {
     /// Launch plans; the PTX of x.plan.json is x.ptx beside it.
-    #[arg(value_name = "PLAN", required_unless_present_any = ["completions", "man"])]
+    #[arg(
+        value_name = "PLAN",
+        required_unless_present_any = ["completions", "man", "probe_link"]
+    )]
     pub plans: Vec<PathBuf>,
 
     /// The PTX (or cubin) of the only plan.
@@ -110,6 +113,11 @@ pub struct Options {
     /// Write the results as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// Measure how fast threads of this machine send cells to each other, print it as STENCILC_LINK
+    /// has it, and end.
+    #[arg(long)]
+    pub probe_link: bool,
 
     /// Print completions for a shell and end.
     #[arg(long, value_name = "SHELL", hide = true, exclusive = true)]
