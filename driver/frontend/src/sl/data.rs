@@ -177,7 +177,8 @@ fn widened(expr: &Expr, locals: &HashMap<LocalId, Expr>, nodes: &mut usize) -> E
     let mut of = |inner: &Expr| widened(inner, locals, nodes);
     let kind = match &expr.kind {
         ExprKind::Cast(inner) if keeps_value(inner, expr) => return of(inner),
-        ExprKind::Local(id) => match locals.get(id) {
+        // Reads in the value of a variable are those of the text: they have their place there.
+        ExprKind::Local(id) => match locals.get(id).filter(|value| !has_read(value)) {
             Some(value) => return of(value),
             None => return as_it_is(),
         },
@@ -195,6 +196,13 @@ fn widened(expr: &Expr, locals: &HashMap<LocalId, Expr>, nodes: &mut usize) -> E
         _ => return as_it_is(),
     };
     Expr { kind, ty, span: expr.span }
+}
+
+/// Whether an element of an array is read in an expression.
+fn has_read(expr: &Expr) -> bool {
+    let mut found = false;
+    visit(expr, &mut |expr| found |= matches!(expr.kind, ExprKind::Gather { .. }));
+    found
 }
 
 /// Shows an expression and all in it.
