@@ -4,7 +4,7 @@
     python3 FOLDER/device_layouts.py measure FOLDER OUT.tsv
     python3 test-suite/bench/device_layouts.py report OUT.tsv
 
-`build` needs `stencilc`, `stencil-bench`, `libstencil_runtime.so` and nvcc, and no GPU. `measure`
+`build` needs `stencilc`, `stencil-bench`, `libstencil_c_runtime.so` and nvcc, and no GPU. `measure`
 needs Python, NumPy, CuPy and a GPU, and takes two minutes. d2q9 and d3q19 run on memory of CuPy's
 by calls of `stencil.h`. Times are those of whole runs on a stream, transforms counted. Layouts are
 those of layouts.py. Before that, 3 steps of each layout are compared with separate arrays.
@@ -23,7 +23,7 @@ LAYOUTS = ["soa", "aos-direct", "aos-relaid", "blocks"]
 STEPS = {10: 5, 100: 5, 1000: 3}
 BLOCK, WIDTH = 32, 4
 ELEMENT_F32 = 2
-LIBRARY = "libstencil_runtime.so"
+LIBRARY = "libstencil_c_runtime.so"
 
 
 def build(args):

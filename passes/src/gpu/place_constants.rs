@@ -30,11 +30,11 @@
 //! ```
 //!
 //! Some arrays stay in global memory, with a note in `tiled.not_constant`: arrays that a kernel of
-//! the module stores to, arrays of open size, arrays that do not fit, arrays that the kernel
-//! copies to shared memory, arrays of which lanes may read different elements, and arrays that are used by other operations than loads and views of
-//! fixed shape. The lanes are compared in some iterations and blocks
-//! (`analysis/lane_addresses.rs`). If they differ elsewhere, the loads are slower, and their
-//! results are unchanged.
+//! the module stores to, arrays of open size, arrays that do not fit, arrays that the kernel copies
+//! to shared memory, arrays of which lanes may read different elements, and arrays that are used by
+//! other operations than loads and views of fixed shape. The lanes are compared in some iterations
+//! and blocks (`analysis/lane_addresses.rs`). If they differ elsewhere, the loads are slower, and
+//! their results are unchanged.
 
 use crate::analysis::lane_addresses::{self, Uses};
 use crate::analysis::shared_copies;

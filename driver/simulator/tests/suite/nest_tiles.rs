@@ -104,7 +104,7 @@ pub fn run_with(
 #[test]
 fn tiles_load_less_from_global_memory() {
     // How many times fewer sectors at least.
-    for (case, times) in [(MM, 5), (MV, 3), (CONV, 5)] {
+    for (case, times) in [(MM, 3), (MV, 3), (CONV, 4)] {
         let (plain, before) = run(&case, false, |text| text).unwrap();
         let (tiled, after) = run(&case, true, |text| text).unwrap();
         let (before, least) = (before.global_read.moved, after.global_read.moved * times);
