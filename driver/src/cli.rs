@@ -25,11 +25,11 @@ use stencil_compiler::{
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
+pub use values::unique;
 use values::{
     all_architectures, layouts, link, one_of_several, positive, range, several, size, strategy,
     threads, tolerance, whole, word,
 };
-pub use values::{unique, within_process};
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]

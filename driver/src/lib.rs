@@ -5,6 +5,7 @@
 
 pub mod cli;
 mod compile;
+mod devices;
 mod emit;
 mod emit_c;
 mod files;

@@ -62,9 +62,16 @@ pub(crate) fn execute(
         ));
     }
     let pauses = args.checkpoint_every.is_some() || args.snapshot_every.is_some();
-    let (devices, link) = shared(args, process, pauses)?;
+    let beside = devices::Asked {
+        devices: args.common.devices.as_ref(),
+        counts: args.report || args.report_json.is_some(),
+        timeline: args.timeline.is_some(),
+        pauses,
+        resumes: args.resume.is_some(),
+    };
+    let (devices, link) = shared(&beside, process)?;
     let follows = link.as_ref().is_some_and(|link| link.device() > 0);
-    check_counts(args, devices.is_some(), pauses)?;
+    check_counts(&beside, devices.is_some())?;
     let sources = unique("--in", &args.inputs)?;
     let results = unique("--out", &args.outputs)?;
     let read = check_places(args, &sources, &results)?;

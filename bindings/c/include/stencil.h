@@ -337,8 +337,8 @@ stencil_status stencil_run_new(stencil_program program, stencil_run *run);
 stencil_status stencil_run_free(stencil_run run);
 
 /**
- * Chooses the CUDA device by its number; 0 unless it is chosen. Programs of other targets have no
- * use for it.
+ * Chooses the CUDA device by its number; 0 unless it is chosen. Programs of other targets, and
+ * those that several devices share, have no use for it.
  */
 stencil_status stencil_run_device(stencil_run run, int32_t device);
 

@@ -1,5 +1,5 @@
-"""Runs that several devices share: parts of the processor, simulated devices, and GPUs of the driver
-of the runtime's own tests."""
+"""Runs that several devices share: parts of the processor, simulated devices, and GPUs of the
+driver of the runtime's own tests."""
 
 import os
 import subprocess

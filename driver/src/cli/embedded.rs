@@ -1,7 +1,8 @@
 //! Options of the command line that another program hands over, as strings.
 
 use super::CommonArgs;
-use super::values::{threads, within_process};
+use super::values::threads;
+use crate::devices::within_process;
 use crate::target::TargetName;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
@@ -14,7 +15,8 @@ use stencil_compiler::{DeviceList, Failure, Session, Source, Target};
     name = "options",
     no_binary_name = true,
     disable_help_flag = true,
-    override_usage = "the options of `stencilc run` that describe a compile, --target, --seed, --threads and --devices"
+    override_usage = "the options of `stencilc run` that describe a compile, --target, --seed and \
+                      --threads"
 )]
 pub struct Embedded {
     #[command(flatten)]

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::num::{IntErrorKind, NonZeroU64, NonZeroUsize, ParseIntError};
 use std::str::FromStr;
 use stencil_compiler::{
-    AMD_ARCHITECTURES, DeviceList, Devices, Failure, LinkRate, RecordLayout, architectures,
-    processors,
+    AMD_ARCHITECTURES, Failure, LinkRate, RecordLayout, architectures, processors,
 };
 use stencil_passes::strategies::names;
 use stencil_runtime::input::assignment;
@@ -112,18 +111,6 @@ pub fn link(given: Option<LinkRate>) -> Result<Option<LinkRate>, Failure> {
         text.parse().map_err(|said| Failure::user(format!("{NAME} is `{text}`: {said}")))
     });
     Ok(given.or(read.transpose()?))
-}
-
-/// Refuses more devices than a process has threads for.
-pub fn within_process(list: &DeviceList) -> Result<(), Failure> {
-    let most = Devices::MOST_OF_PROCESS;
-    if list.devices.count() <= most {
-        return Ok(());
-    }
-    Err(Failure::user(format!(
-        "--devices {list}: a process has {most} devices at most; take fewer, or start processes \
-         with stencilc-mpi"
-    )))
 }
 
 /// The names of the layouts of structs and vecs.

@@ -1,21 +1,34 @@
 //! The devices of a run: which options go together with several of them.
 
-use crate::cli::{RunArgs, within_process};
+use crate::devices::within_process;
 use stencil_compiler::{DeviceList, Devices, Failure, Link};
 
+/// What the command line asks for beside devices.
+pub struct Asked<'a> {
+    /// The devices, if they are named.
+    pub devices: Option<&'a DeviceList>,
+    /// Whether the simulator's counters are asked for.
+    pub counts: bool,
+    /// Whether a timeline is.
+    pub timeline: bool,
+    /// Whether the run pauses for snapshots or checkpoints.
+    pub pauses: bool,
+    /// Whether it goes on from a checkpoint.
+    pub resumes: bool,
+}
+
 /// Refuses counters and times of runs that have none.
-pub fn check_counts(args: &RunArgs, several: bool, pauses: bool) -> Result<(), Failure> {
-    let counts = args.report || args.report_json.is_some();
+pub fn check_counts(asked: &Asked<'_>, several: bool) -> Result<(), Failure> {
     let refused = |text| Err(Failure::user(text));
     match () {
-        () if several && counts => {
+        () if several && asked.counts => {
             refused("--report and --report-json count one device; leave them or --devices out")
         }
-        () if pauses && counts => refused(
+        () if asked.pauses && asked.counts => refused(
             "--report and --report-json count a run without pauses; leave them out, or \
              --checkpoint-every and --snapshot-every",
         ),
-        () if pauses && args.timeline.is_some() => refused(
+        () if asked.pauses && asked.timeline => refused(
             "--timeline shows a run without pauses; leave it out, or --checkpoint-every and \
              --snapshot-every",
         ),
@@ -25,16 +38,21 @@ pub fn check_counts(args: &RunArgs, several: bool, pauses: bool) -> Result<(), F
 
 /// The devices of a run, and the connection to them where each has a process of its own.
 pub fn shared<'l>(
-    args: &RunArgs,
+    asked: &Asked<'_>,
     process: Option<(Devices, &'l mut dyn Link)>,
-    pauses: bool,
 ) -> Result<(Option<DeviceList>, Option<&'l mut dyn Link>), Failure> {
     let Some((processes, link)) = process else {
-        args.common.devices.as_ref().map_or(Ok(()), within_process)?;
-        return Ok((args.common.devices.clone(), None));
+        asked.devices.map_or(Ok(()), within_process)?;
+        return Ok((asked.devices.cloned(), None));
     };
-    let list = args.common.devices.clone().unwrap_or_else(|| processes.into());
+    let list = asked.devices.cloned().unwrap_or_else(|| processes.into());
     let devices = list.devices;
+    if !list.gpus.is_empty() {
+        return Err(Failure::user(format!(
+            "--devices {list}: each process has a GPU of its own; give how many there are, and \
+             name the GPU of each by CUDA_VISIBLE_DEVICES"
+        )));
+    }
     if devices.count() != processes.count() {
         return Err(Failure::user(format!(
             "--devices {devices} are {}, and {} processes were started; start as many, or leave \
@@ -43,13 +61,13 @@ pub fn shared<'l>(
             processes.count()
         )));
     }
-    if pauses || args.resume.is_some() {
+    if asked.pauses || asked.resumes {
         return Err(Failure::user(
             "runs of several processes have no pauses yet; leave --checkpoint-every, \
              --snapshot-every and --resume out, or take --devices in one process",
         ));
     }
-    if args.timeline.is_some() {
+    if asked.timeline {
         return Err(Failure::user(
             "--timeline shows devices of one process; leave it out, or start one process",
         ));

@@ -82,8 +82,15 @@ pub fn candidates<'c>(
         let open = openings(context, &subject, choice, settings)?;
         found.extend(evaluate(context, &subject, &open, settings)?);
     }
-    found.sort_by(|a, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
+    let weighed = |one: &Candidate| weighed(one.prediction.seconds, one.devices);
+    found.sort_by(|a, b| weighed(a).total_cmp(&weighed(b)));
     Ok(found)
+}
+
+/// The time by which grids of devices are compared. A cut along two dimensions must be predicted to
+/// save a tenth: cells beside a column lie apart in memory, which the model does not count.
+fn weighed(seconds: f64, devices: Devices) -> f64 {
+    if devices.shape()[1] > 1 { seconds / 0.9 } else { seconds }
 }
 
 /// The subject for each grid of devices that is worth a look.
@@ -131,7 +138,8 @@ pub fn best<'c>(
             best => found.extend(best?),
         }
     }
-    let best = found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+    let weighed = |(seconds, _, devices): &(f64, Choice, Devices)| weighed(*seconds, *devices);
+    let best = found.into_iter().min_by(|a, b| weighed(a).total_cmp(&weighed(b)));
     // The model can't predict a grid without points, so any schedule will do.
     let best = best.map(|(_, choice, devices)| (choice, devices)).or(usual);
     best.ok_or_else(|| Error::internal("no grid of devices"))

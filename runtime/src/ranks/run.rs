@@ -43,7 +43,7 @@ pub fn on_threads<L: Link + Send>(
             let target: &mut (dyn Target + Send) = *target;
             let run = move || {
                 let mut shared = Shared::new(plan, devices, target, other);
-                timeline.map(|timeline| shared.note_times(timeline));
+                shared.note_times(timeline);
                 follow(plan, bound, inputs, &mut shared, cancel)
             };
             match std::thread::Builder::new().spawn_scoped(scope, run) {
@@ -63,7 +63,7 @@ pub fn on_threads<L: Link + Send>(
             }
             None => {
                 let mut shared = Shared::new(plan, devices, *first, link);
-                timeline.map(|timeline| shared.note_times(timeline));
+                shared.note_times(timeline);
                 lead(plan, bound, inputs, &mut shared, control)
             }
         };

@@ -84,9 +84,9 @@ impl<'r> Shared<'r> {
         }
     }
 
-    /// Notes the times of launches from now on.
-    pub fn note_times(&mut self, timeline: &Timeline) {
-        self.notes = Some(Notes::new(timeline.clone()));
+    /// Notes the times of launches from now on, if a timeline is to have them.
+    pub fn note_times(&mut self, timeline: Option<&Timeline>) {
+        self.notes = timeline.cloned().map(Notes::new);
     }
 
     /// What it sent to others in its launches.

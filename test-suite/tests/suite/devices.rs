@@ -168,7 +168,7 @@ fn what_has_one_device_is_refused() {
             "--target cpu --timeline t.svg --checkpoint c --checkpoint-every 2",
             "--timeline shows a run without pauses; leave it out",
         ),
-        ("--target cpu --timeline a.npy", "--timeline and --out A"),
+        ("--target cpu --timeline a.npy", "a.npy (--timeline) and a.npy (--out A) are one file"),
         ("--target cpu --link 5", "expected nanoseconds of a message and MB a second"),
     ] {
         refused("heat2d", &format!("{data} {arguments} --devices 2"), message);

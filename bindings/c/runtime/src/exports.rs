@@ -337,8 +337,8 @@ pub extern "C" fn stencil_run_free(run: RunHandle) -> Status {
     guarded(|| handles::remove(run, |object| matches!(object, Object::Run(_)), "run"))
 }
 
-/// Chooses the CUDA device by its number; 0 unless it is chosen. Programs of other targets, and those
-/// that several devices share, have no use for it.
+/// Chooses the CUDA device by its number; 0 unless it is chosen. Programs of other targets, and
+/// those that several devices share, have no use for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_device(run: RunHandle, device: i32) -> Status {
     guarded(|| {

@@ -20,7 +20,6 @@ use std::process::ExitCode;
 use stencil_runtime::cuda::{Cuda, DeviceFacts};
 use stencil_runtime::input::Source;
 use stencil_runtime::message::shortened;
-use stencil_runtime::ranks::LinkRate;
 use stencil_runtime::standard_output::{self, print};
 use stencil_runtime::tune::{Entry, Schedules};
 use stencil_runtime::whole_file::{check_distinct, check_place};
@@ -65,10 +64,6 @@ fn say(message: Arguments<'_>) {
 fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     if let Some(page) = options.page()? {
         print(page.as_bytes())?;
-        return Ok(true);
-    }
-    if options.probe_link {
-        print(format!("{}\n", LinkRate::measure_threads()?).as_bytes())?;
         return Ok(true);
     }
     options.check()?;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use stencil_runtime::cuda::GraphSettings;
 use stencil_runtime::input::{Source, assignment};
 use stencil_runtime::number::Numeral;
+use stencil_runtime::ranks::LinkRate;
 
 /// Runs compiled stencil programs on a CUDA device, checks their results and measures them.
 ///
@@ -146,6 +147,9 @@ impl Options {
             clap_complete::generate(shell, &mut command, "stencil-bench", &mut page);
         } else if self.man {
             clap_mangen::Man::new(command).render(&mut page)?;
+        } else if self.probe_link {
+            let rate = LinkRate::measure_threads().map_err(io::Error::other)?;
+            page.extend(format!("{rate}\n").bytes());
         } else {
             return Ok(None);
         }

@@ -102,11 +102,31 @@ const COMPILE: [(&str, Value); 8] = [
     ("--candidates", Number),
     ("--help", Nothing),
 ];
-const DEVICES: &[&str] =
-    &["1", "2", "3", "2x2", "1x3", "0", "2x", "x", "4097", "2X2", "2x2x2", "99999999999999999999"];
-const RUN: [(&str, Value); 23] = [
+const DEVICES: &[&str] = &[
+    "1",
+    "2",
+    "3",
+    "2x2",
+    "4x1",
+    "1x3",
+    "0,1",
+    "2,",
+    "0,0",
+    ",",
+    "0",
+    "2x",
+    "x",
+    "4097",
+    "2X2",
+    "2x2x2",
+    "99999999999999999999",
+];
+const LINKS: &[&str] = &["10000:50000", "0:1", "1:0", "5", "-1:2", "4294967295:4294967295"];
+const RUN: [(&str, Value); 25] = [
     ("--threads", Number),
     ("--devices", Word(DEVICES)),
+    ("--link", Word(LINKS)),
+    ("--timeline", Output),
     ("--first-step", Number),
     ("--checkpoint", Output),
     ("--checkpoint-every", Number),
