@@ -276,6 +276,11 @@ impl Target for Program {
         Ok(self.sized_buffer(buffer, bytes.len())?.upload(0, bytes)?)
     }
 
+    fn clear(&mut self, buffer: BufferId, bytes: usize) -> Result<(), TargetError> {
+        self.stream.enter()?;
+        Ok(self.sized_buffer(buffer, bytes)?.fill_with_zeros()?)
+    }
+
     fn put(&mut self, buffer: BufferId, first: usize, bytes: &[u8]) -> Result<(), TargetError> {
         self.flush()?;
         Ok(self.part(buffer, first, bytes.len())?.upload(first, bytes)?)

@@ -95,6 +95,11 @@ impl Target for Recorder<'_> {
         Ok(())
     }
 
+    fn clear(&mut self, buffer: BufferId, _: usize) -> Result<(), TargetError> {
+        self.starts.push(Start::Zeros(buffer));
+        Ok(())
+    }
+
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
         self.starts.push(Start::Copy { from, to });
         Ok(())

@@ -1,6 +1,7 @@
 //! What runs kernels.
 
 use super::TargetError;
+use crate::array::{Array, Element};
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Copy, Launch};
 use std::any::Any;
@@ -42,6 +43,15 @@ pub trait Target {
     /// # Errors
     /// When the copy fails.
     fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError>;
+
+    /// Fills a buffer of so many bytes with zeros.
+    ///
+    /// # Errors
+    /// When the device fails, or memory of the host is too small for a copy.
+    fn clear(&mut self, buffer: BufferId, bytes: usize) -> Result<(), TargetError> {
+        // Zeros take no memory while they are only read.
+        self.upload(buffer, Array::zeros(Element::U8, &[bytes])?.bytes())
+    }
 
     /// Makes room for these buffers on one of several devices, which needs so many bytes of them;
     /// the others are never touched. Cells begin without a value. `joint` has the buffers that

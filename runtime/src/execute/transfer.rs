@@ -61,8 +61,14 @@ pub fn upload<I: Input>(
             continue;
         }
         let Some((field, array)) = input else {
-            let mut cells = filled(buffer)?;
-            if buffer.kind == BufferKind::Watched && target.watches() {
+            let watched = buffer.kind == BufferKind::Watched && target.watches();
+            let one = Array::filled(buffer.fill, &[1])?;
+            if !watched && one.bytes().iter().all(|byte| *byte == 0) {
+                target.clear(BufferId(place), buffer.bytes()).map_err(ExecuteError::Target)?;
+                continue;
+            }
+            let mut cells = Array::filled(buffer.fill, &[buffer.cells])?;
+            if watched {
                 watch::arm(cells.bytes_mut());
             }
             target.upload(BufferId(place), cells.bytes()).map_err(ExecuteError::Target)?;
@@ -104,15 +110,6 @@ fn joined<'a, I: Input + 'a>(
         });
     }
     Ok(image)
-}
-
-/// What a buffer without an input begins with. Zeros take no memory while they are only read.
-fn filled(buffer: &Buffer) -> Result<Array, ArrayError> {
-    let one = Array::filled(buffer.fill, &[1])?;
-    match one.bytes().iter().all(|byte| *byte == 0) {
-        true => Array::zeros(buffer.element, &[buffer.cells]),
-        false => Array::filled(buffer.fill, &[buffer.cells]),
-    }
 }
 
 /// The reduction whose value lies in a buffer.

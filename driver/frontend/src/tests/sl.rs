@@ -234,6 +234,28 @@ fn reads_take_the_form_that_they_have() {
     assert!(checks.iter().any(|check| check.contains("count >= size_x")), "{checks:?}");
 }
 
+/// An index that comes from a read: the places of the inner one are as in 64 bits.
+#[test]
+fn reads_stand_in_indices_of_reads() {
+    let inner = "read(min(max((INT)(get(0) * 7), 2), 3)) * 6";
+    for block in [
+        "INT v = (INT)(INNER); return read(min(max(v, 0), 5));",
+        "INT v = (INT)(INNER); v = (INT)(read(min(max(v, 0), 5)) * 6); return read(v & 3);",
+        "return read(min(max((INT)(INNER), 0), 5));",
+        "INT v = (INT)(6 * read(1)); return read(v & 3);",
+    ] {
+        let of = |kind: &str| {
+            let block = block.replace("INNER", inner).replace("INT", kind);
+            let text = format!(
+                "NumDimensions 1 StencilSize 0 DataType double FunctionName f\n\
+                 CellValue {{ {block} }} EdgeValue {{ return value; }}"
+            );
+            run(&program("test.sl", &text), &[9], 6, 1)
+        };
+        assert_eq!(of("int").bytes(), of("int64").bytes(), "{block}");
+    }
+}
+
 #[test]
 fn a_run_ends_where_all_cells_have_converged() {
     for (every, expected) in [("", 4), ("ConvergedEvery 3", 6)] {
