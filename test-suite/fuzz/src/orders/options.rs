@@ -32,6 +32,7 @@ fn value(random: &mut Random, pass: &str, option: &str, rank: usize) -> Option<S
         ("flexible-hyper-tiles", "heights") => switch(random),
         (_, "always" | "blocked" | "constants" | "split-interior" | "measured") => switch(random),
         (_, "devices") => random.pick(&["1", "2", "3", "2x2"]).to_string(),
+        (_, "link") => random.pick(&["10000:50000", "1:1000000"]).to_string(),
         (_, "strategy") => random.pick(strategies::ALL).name().to_owned(),
         (_, "region") => random.pick(&["shrinking", "fixed"]).to_owned(),
         (_, "tile") => list(random, rank, &[1, 2, 3, 4, 5, 7, 8, 16, 24, 32, 64]),
