@@ -17,14 +17,19 @@
 //! Temporary names are known to [`remove_unfinished`], for a process that a signal ends. It can't
 //! be told of SIGKILL, which leaves them behind.
 
+mod unfinished;
+
 use crate::descriptor;
 use std::fmt;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 use thiserror::Error;
+pub use unfinished::remove_unfinished;
+#[cfg(all(target_os = "linux", feature = "signals"))]
+pub(crate) use unfinished::try_to_remove_unfinished;
+use unfinished::unfinished;
 
 /// Writes the contents of a file.
 pub type Body<'b> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'b>;
@@ -123,36 +128,6 @@ pub fn check_place(path: &Path) -> io::Result<()> {
         Place::Open(_) | Place::Device => Ok(()),
         Place::File { target, old } => Draft::new(target, old).map(drop),
     }
-}
-
-/// Removes all temporary files. For the thread that ends the process after a signal: files that are
-/// being renamed are finished first, and none is begun or renamed afterwards.
-pub fn remove_unfinished() {
-    let mut names = unfinished();
-    for name in names.drain(..) {
-        // It may be gone already; nothing else can be done about a failure.
-        let _ = std::fs::remove_file(name);
-    }
-    // Whoever waits for the lock waits until the process has ended.
-    std::mem::forget(names);
-}
-
-#[cfg(all(target_os = "linux", feature = "signals"))]
-/// The same for a thread that ends the process because there is no memory. Where files are being
-/// made or renamed just then, perhaps by itself, they stay.
-pub(crate) fn try_to_remove_unfinished() {
-    let names = UNFINISHED.try_lock();
-    for name in names.iter().flat_map(|names| names.iter()) {
-        let _ = std::fs::remove_file(name);
-    }
-    std::mem::forget(names);
-}
-
-/// The temporary files there are. The lock is held while one is made and while some are renamed.
-static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A file that is written and not yet in its place.

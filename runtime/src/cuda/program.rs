@@ -419,15 +419,8 @@ impl Target for Program {
         times: u32,
     ) -> Result<Option<Duration>, TargetError> {
         let Some(null) = &self.null else { return Ok(None) };
-        let call = null.call(grid, block);
         self.stream.enter()?;
-        // The first launch loads the code.
-        call.send(&self.stream)?;
-        self.clock.start()?;
-        for _ in 0..times {
-            call.send(&self.stream)?;
-        }
-        Ok(Some(self.clock.stop()?))
+        Ok(Some(null.time((grid, block), times, (&self.stream, &self.clock))?))
     }
 
     fn resident(&self, kernel: usize) -> Option<u64> {

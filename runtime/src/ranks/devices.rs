@@ -20,8 +20,8 @@ pub struct Devices {
 impl Devices {
     /// The most devices of a process, which have threads of their own.
     pub const MOST_OF_PROCESS: usize = 64;
-    /// Parts of a GPU's share, each with a stream of its own. A part goes on when its neighbours are
-    /// done, while others of the GPU still run.
+    /// Parts of a GPU's share, each with a stream of its own. A part goes on when its neighbours
+    /// are done, while others of the GPU still run.
     pub const PARTS: usize = 4;
 
     /// So many devices along the slowest dimension, or in another grid.
