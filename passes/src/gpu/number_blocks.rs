@@ -1,8 +1,9 @@
 //! `number-blocks`: some of a kernel's blocks can be launched by themselves.
 //!
-//! Needs: lowered kernels of a GPU. Guarantees: a kernel whose launch has a cut in the plan gets one
-//! more argument, bound to `"first_block"`. Its blocks are numbered from there on. Several devices
-//! then launch a part of the blocks each. A launch of all blocks has 0 there, and does what it did.
+//! Needs: lowered kernels of a GPU. Guarantees: a kernel whose launch has a cut in the plan gets
+//! one more argument, bound to `"first_block"`. Its blocks are numbered from there on. Several
+//! devices then launch a part of the blocks each. A launch of all blocks has 0 there, and does what
+//! it did.
 //!
 //! ```text
 //! gpu.func @heat_1(%a: memref<f32>, ...) {
