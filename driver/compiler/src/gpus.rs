@@ -106,7 +106,7 @@ impl Opened {
             .map_err(|error: CudaError| Failure::device(error))
     }
 
-    /// What a part of a run is called.
+    /// The name of a part of a run.
     pub fn part(&self, part: usize, devices: Devices, parts: Devices) -> String {
         let each = parts.count() / devices.count().max(1);
         let whole = devices.whole_of(part, each);

@@ -32,11 +32,11 @@ pub struct Embedded {
     threads: Option<NonZeroUsize>,
 }
 
-/// What options describe.
+/// A compile as its options describe it.
 pub struct Described {
     /// The session of the compile.
     pub session: Session,
-    /// What the program runs on.
+    /// The machine that runs the program.
     pub target: Target,
     /// The devices that share its runs; none for one.
     pub devices: Option<DeviceList>,

@@ -22,7 +22,7 @@ pub(super) struct Step<'c> {
     pub(super) work: Work<'c>,
 }
 
-/// What an operation does.
+/// The work of an operation.
 pub(super) enum Work<'c> {
     /// It ends its block.
     End,
@@ -47,7 +47,8 @@ pub(super) enum Work<'c> {
     Unknown,
 }
 
-/// An `affine.for`. Of several bounds the largest lower and the least upper one count.
+/// An `affine.for`. It begins at the largest of its lower bounds and ends at the least of its upper
+/// ones.
 pub(super) struct For<'c> {
     pub(super) lower: Map,
     pub(super) upper: Map,
