@@ -308,8 +308,8 @@ impl Checkpoint {
             Some(found) if found == wanted => return Ok(()),
             Some(found) => format!("its field {name} is {found} where this run has {wanted}"),
             None => format!(
-                "it has no values of {name}, {wanted}; a run with results of {name} goes on from \
-                 a checkpoint of such a run alone"
+                "it has no values of {name}, {wanted}; give the options of schedule and results \
+                 that the run of the checkpoint had"
             ),
         };
         Err(CheckpointError::Other { path: path.to_path_buf(), message })

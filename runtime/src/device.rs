@@ -64,6 +64,8 @@ pub struct Device {
     pub exchange_clocks: f64,
     /// Clocks of an iteration that loads a cell of device memory and stores it in shared memory.
     pub fetch_clocks: f64,
+    /// Clocks from a load of device memory to its value.
+    pub load_clocks: f64,
     /// Clocks of an iteration that computes a cell from shared memory.
     pub round_clocks: f64,
     /// Clocks from an instruction of a warp to its next, on average, whatever other warps do: some

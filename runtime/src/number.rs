@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
+use thiserror::Error;
 
 /// A number passed to a kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -229,11 +230,21 @@ impl Numeral {
     }
 }
 
+/// A text that is no number.
+#[derive(Debug, Error)]
+#[error("it is no number; give one such as 0.25, or true or false for a bool")]
+pub struct NoNumber;
+
+/// A number as it is written; `true` and `false` are 1 and 0.
 impl FromStr for Numeral {
-    type Err = std::num::ParseFloatError;
+    type Err = NoNumber;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse::<f64>().map(|_| Self(text.to_string()))
+        match text {
+            "true" => Ok(Self("1".to_owned())),
+            "false" => Ok(Self("0".to_owned())),
+            _ => text.parse::<f64>().map(|_| Self(text.to_owned())).map_err(|_| NoNumber),
+        }
     }
 }
 

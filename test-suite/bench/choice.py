@@ -31,7 +31,7 @@ FEWEST = 1 << 22
 # Bytes of all fields, twice: a launch reads one copy and writes the other.
 MOST_BYTES = 60e9
 CANDIDATES = 8
-STEPS = 24
+STEPS = 240
 LONGEST = 60
 BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "ool": 1}
 

@@ -43,7 +43,10 @@ pub fn replace_functions<'c>(
              the option element out",
         ));
     }
-    let mut by = mlir::parse_module(context, &element.text, &element.name)?;
+    let parsed = mlir::parse_module(context, &element.text, &element.name);
+    let mut by = parsed.map_err(|error| {
+        error.with_note(Place::file(&element.name), "the option element takes functions in MLIR")
+    })?;
     inline_calls::run(context, &mut by)?;
     compute_element::replace(module, &by)
 }

@@ -88,7 +88,7 @@ pub fn of(
     {
         let found = lowered.iter().find(|launch| launch.name == one.launch.kernel.name);
         let launch = found.ok_or_else(|| Error::internal("a launch of a kernel that is gone"))?;
-        let (mut base, mut spills) = (kernel_work::of(launch, device)?, 0.0);
+        let (mut base, mut spills) = (kernel_work::resources(launch, device), 0.0);
         if let Some(known) = resources.iter().find(|known| known.name == launch.name) {
             base.registers = known.registers;
             spills = f64::from(known.spills);
@@ -145,8 +145,8 @@ fn work(
         instructions: block(total.instructions) + warps * kernel_work::START,
         longest: block(longest.instructions) + kernel_work::START,
         shuffles: block(total.shuffles),
-        // The level 1 cache shares its memory and its rate with shared memory.
-        exchanged: lanes(total.exchanged) + block(all),
+        exchanged: lanes(total.exchanged),
+        cached: block(all),
         barriers: block(longest.barriers),
         fetches: block(longest.fetches),
         rounds: block(longest.rounds),

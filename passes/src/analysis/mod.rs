@@ -3,6 +3,7 @@
 pub mod array_places;
 pub mod bank_conflicts;
 pub mod between_sweeps;
+pub mod branch_shares;
 pub mod cast_layout;
 pub mod crossed;
 pub mod footprint;

@@ -18,10 +18,15 @@ use stencil_dialects::tiled::CONSTANT_SPACE;
 pub const LOOP: f64 = 8.0;
 /// Instructions that the address of an access to global memory takes.
 const ADDRESS: f64 = 2.0;
+/// Bytes of a lane in whose time the level 1 cache serves an access: a narrower one takes as long.
+const NARROWEST: f64 = 4.0;
 /// Floating-point instructions on `f32` in whose time an integer instruction runs: of these a
 /// multiprocessor runs 64 a clock, and of those 128 (CUDA programming guide, throughput of
 /// arithmetic instructions).
 const INTEGER: f64 = 2.0;
+
+/// Sums of sums that are followed to tell whether a number is small.
+const SUMMANDS: usize = 4;
 
 /// What ptxas makes of an operation for which the device has no instruction: instructions, and
 /// those of them that the floating-point units run. Fitted to rates of kernels that differ in these
@@ -65,19 +70,23 @@ pub struct Cost {
     pub shuffles: f64,
     /// Bytes that are read from and written to shared memory.
     pub exchanged: f64,
+    /// Bytes that pass through the level 1 cache.
+    pub cached: f64,
     /// Barriers.
     pub barriers: f64,
     /// Waits for device memory.
     pub fetches: f64,
     /// Iterations of other loops, where they wait for what they compute with.
     pub rounds: f64,
+    /// Loads from device memory that such an iteration waits for.
+    pub waits: f64,
     /// Instructions that wait for each other: those of divisions, roots and the like.
     pub serial: f64,
 }
 
 impl Cost {
     /// The numbers, in the order of the fields.
-    fn numbers(&mut self) -> [&mut f64; 10] {
+    fn numbers(&mut self) -> [&mut f64; 12] {
         [
             &mut self.single,
             &mut self.double,
@@ -85,9 +94,11 @@ impl Cost {
             &mut self.instructions,
             &mut self.shuffles,
             &mut self.exchanged,
+            &mut self.cached,
             &mut self.barriers,
             &mut self.fetches,
             &mut self.rounds,
+            &mut self.waits,
             &mut self.serial,
         ]
     }
@@ -193,10 +204,37 @@ impl<'c> Costs<'c> {
             | "arith.shli" | "arith.shrsi" | "arith.shrui" | "arith.cmpi" => [1.0, 2.0],
             "arith.minsi" | "arith.maxsi" | "arith.minui" | "arith.maxui" => [1.0, 4.0],
             "arith.muli" => [1.0, 4.0],
-            _ if name.starts_with("arith.div") || name.starts_with("arith.rem") => [20.0, 80.0],
+            // A product's upper half and a shift; LLVM divides small 64-bit numbers as 32-bit ones.
+            _ if is_division(name) && self.is_constant(mlir::operands(op).get(1)) => [5.0, 12.0],
+            _ if is_division(name)
+                && mlir::operands(op).iter().all(|one| self.is_small(*one, SUMMANDS)) =>
+            {
+                [20.0, 26.0]
+            }
+            _ if is_division(name) => [20.0, 80.0],
             _ => return Cost::default(),
         }[usize::from(wide)];
         Cost { instructions, integers: instructions * INTEGER, ..Cost::default() }
+    }
+
+    fn is_constant(&self, value: Option<&Val<'c>>) -> bool {
+        let made = value.and_then(|value| self.defined.get(&mlir::key(*value)));
+        made.is_some_and(|op| mlir::name(*op) == "arith.constant")
+    }
+
+    /// Whether a number comes from a place or from a narrower one, so that it fits 32 bits; sums are
+    /// followed so far.
+    fn is_small(&self, value: Val<'c>, depth: usize) -> bool {
+        self.is_constant(Some(&value))
+            || self.defined.get(&mlir::key(value)).is_some_and(|op| match mlir::name(*op) {
+                "arith.extsi" | "arith.extui" | "arith.index_cast" | "arith.index_castui" => true,
+                "arith.addi" | "arith.subi" | "arith.remsi" | "arith.select" if depth > 0 => {
+                    let numbers = mlir::operands(*op).into_iter();
+                    let numbers = numbers.filter(|one| one.r#type() == value.r#type());
+                    numbers.into_iter().all(|one| self.is_small(one, depth - 1))
+                }
+                _ => false,
+            })
     }
 
     /// Whether an operation takes a 64-bit number apart or puts it together.
@@ -253,6 +291,10 @@ impl<'c> Costs<'c> {
     }
 }
 
+fn is_division(name: &str) -> bool {
+    name.starts_with("arith.div") || name.starts_with("arith.rem")
+}
+
 /// An access to a buffer, of the cells in `value`.
 fn access(buffer: Option<&Val>, value: Option<&Val>) -> Cost {
     let Some(buffer) = buffer else { return Cost::default() };
@@ -261,13 +303,20 @@ fn access(buffer: Option<&Val>, value: Option<&Val>) -> Cost {
     if space(*buffer).and_then(attribute::as_integer) == Some(CONSTANT_SPACE) {
         return one;
     }
-    if !is_shared(*buffer) {
-        return Cost { instructions: 1.0 + ADDRESS, ..one };
-    }
-    let Ok(memref) = MemRefType::try_from(buffer.r#type()) else { return one };
-    let bytes = f64::from(mlir::bit_width(memref.element()).unwrap_or(0)) / 8.0;
+    let memref = MemRefType::try_from(buffer.r#type());
+    let element = memref.ok().and_then(|memref| mlir::bit_width(memref.element())).unwrap_or(0);
     let cells = value.map_or(1, |value| mlir::vector_cells(value.r#type()));
-    Cost { exchanged: bytes * cells as f64, ..one }
+    let bytes = f64::from(element) / 8.0 * cells as f64;
+    if is_shared(*buffer) {
+        return Cost { exchanged: bytes, ..one };
+    }
+    Cost { instructions: 1.0 + ADDRESS, cached: bytes.max(NARROWEST), ..one }
+}
+
+/// Whether an operation loads from the device's memory.
+pub(super) fn loads_device_memory(op: Op) -> bool {
+    matches!(mlir::name(op), "memref.load" | "vector.load")
+        && mlir::operands(op).first().is_some_and(|buffer| !is_shared(*buffer))
 }
 
 /// Whether a buffer lies in another memory than the device's.

@@ -24,6 +24,11 @@ impl<'c> Large<'c> {
         Self { names: program.params.clone(), sizes }
     }
 
+    /// The value of a size.
+    pub fn of_name(&self, name: &str) -> Option<i64> {
+        self.sizes.get(name).copied()
+    }
+
     /// The values of a map.
     ///
     /// # Errors

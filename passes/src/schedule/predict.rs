@@ -22,7 +22,7 @@ use std::ops::Range;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Choice, Launch, Parts};
+use stencil_dialects::tiled::{self, Binding, Choice, Launch, Parts};
 use stencil_runtime::model::{self, Prediction, Work};
 use stencil_runtime::ranks::Devices;
 
@@ -346,16 +346,12 @@ fn candidate<'c>(
     for (name, traffic, times) in &main {
         let launch = launches.iter().find(|launch| launch.name == name);
         let launch = launch.ok_or_else(|| Error::internal(format!("no pass lowered @{name}")))?;
-        let work = kernel_work::of(launch, subject.device)?;
         let count =
             |map| Ok::<_, Error>(sizes.evaluate(map)?.first().copied().unwrap_or(0).max(0) as f64);
         let bands = match &launch.bands {
             Some(bands) => count(bands.rows)? / bands.row_distance.max(1) as f64,
             None => 0.0,
         };
-        let strategy = strategies::named(&launch.schedule.strategy)?;
-        let tiles = strategy.tiles_per_block(work.threads);
-        let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
         let grid = launch.grid.iter().map(|map| count(*map)).collect::<Result<Vec<_>, _>>()?;
         // A launch in bands takes the number of its first row of blocks, and no other part.
         let by_rows = launch.bands.is_some() && subject.devices.shape()[1] > 1;
@@ -368,6 +364,14 @@ fn candidate<'c>(
                 exchange.and(exchange::of(subject.program, launch, &sizes, subject.devices)?);
         }
         let (blocks, redundancy) = (part * grid.iter().product::<f64>(), traffic.redundancy);
+        let size = |argument: usize| match launch.bindings.get(argument)? {
+            Binding::Param(name) => sizes.of_name(name),
+            _ => None,
+        };
+        let work = kernel_work::of(launch, subject.device, blocks, &size);
+        let strategy = strategies::named(&launch.schedule.strategy)?;
+        let tiles = strategy.tiles_per_block(work.threads);
+        let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
         let exchanges = if strategy.exchanges_rows() { work.barriers } else { 0.0 };
         let work = Work { blocks, bands, own, halo, redundancy, exchanges, ..work };
         kernels.extend(std::iter::repeat_n(work, *times));

@@ -152,7 +152,8 @@ pub enum BindError {
     /// A number does not fit the scalar's type.
     #[error(
         "{value} is no {element}, the type of the scalar `{name}`; give a number that {element} \
-         can hold"
+         can hold{}",
+        if *element == Element::U8 { " (a bool is stored as u8: 0 or 1)" } else { "" }
     )]
     Scalar {
         /// The scalar.

@@ -71,10 +71,11 @@ pub const H200: Device = Device {
     bank_request_clocks: 1.0,
     shuffle_lanes: 32,
     schedulers: 4,
-    block_clocks: 1800.0,
+    block_clocks: 1500.0,
     barrier_clocks: 40.0,
     exchange_clocks: 290.0,
     fetch_clocks: 450.0,
+    load_clocks: 600.0,
     round_clocks: 60.0,
     issue_clocks: 2.15,
     serial_clocks: 4.5,
@@ -99,8 +100,8 @@ pub const H200: Device = Device {
     // devices are taken to have as much. Decision 038 has rates of an H200 on both sides of it.
     constant_cache: 2 * 1024,
     shared_reserved: 1024,
-    source: "clocks of blocks, barriers, fetches and rounds fitted to kernels with one thread a \
-             point and with tiles in shared memory, those of a warp's instructions to the \
+    source: "clocks of barriers, fetches and rounds fitted to kernels with one thread a point \
+             and with tiles in shared memory, of blocks and loads to those of decision 045, those of a warp's instructions to the \
              schedules of decision 015; clocks of wavefronts fitted to the records \
              2026-11-22-h200-wavefronts.tsv and 2026-11-23-h200-strips.tsv, those of a handover \
              from decision 022; copy and FMA rates, SMs \

@@ -2,10 +2,9 @@
 //!
 //! An analysis counts what a block of each kernel does ([`Work`]); [`predict`] turns that into
 //! seconds a step, resource by resource. A kernel is bound by the resource that takes longest, and
-//! loses some time to the others: resources overlap, but not fully. The sum of the terms' third
-//! powers stands for that: a norm between the sum (nothing overlaps) and the maximum (everything
-//! does). The exponent was fitted to the measured rates in `test-suite/bench/results`. Between
-//! device memory and all else it is smaller where few blocks with barriers share a multiprocessor.
+//! loses some time to the others: resources overlap, but not fully. A norm of the terms stands for
+//! that, between their sum (nothing overlaps) and their maximum (everything does). Its exponents
+//! were fitted to the measured rates in `test-suite/bench/results` (decision 045).
 //!
 //! Sources: the roofline model (Williams, Waterman, Patterson, "Roofline: An Insightful Visual
 //! Performance Model for Multicore Architectures", 2009) for the terms; Holewinski, Pouchet,
@@ -31,24 +30,15 @@ pub use roofline::Roofline;
 use crate::device::{Device, WARP};
 use serde::Serialize;
 
-/// How sharply the slowest resource decides: the exponent of the norm.
-const SHARPNESS: i32 = 3;
+/// How sharply the slowest resource of a multiprocessor decides: the exponent of the norm.
+const ON_CHIP: f64 = 2.5;
 
-/// [`SHARPNESS`] of device memory against all else, where a multiprocessor runs so many blocks of a
-/// kernel at a time. Between two barriers a block waits for memory or works, and only other blocks
-/// work while it waits. One or two blocks overlap less than three: fitted to streams and planes in
-/// three dimensions (decision 030). Blocks that go in step ([`in_step`]) overlap nothing.
-fn overlap(work: &Work, resident: u32, in_step: bool) -> i32 {
-    match resident {
-        _ if in_step => 1,
-        1 | 2 if work.barriers > 0.0 => SHARPNESS - 1,
-        _ => SHARPNESS,
-    }
-}
+/// The same of device memory against all else.
+const OVERLAP: f64 = 4.0;
 
 /// The part of the halo that comes from device memory: neighbouring tiles run at about the same
-/// time, so one finds in the level 2 cache what the other has loaded. Fitted, like the exponent.
-const HALO_MISSES: f64 = 0.15;
+/// time, so one finds in the level 2 cache what the other has loaded. Fitted, like the exponents.
+const HALO_MISSES: f64 = 0.05;
 
 /// The work of one kernel in a launch. Counts are per block and include the halo, unless stated
 /// otherwise.
@@ -83,6 +73,8 @@ pub struct Work {
     pub shuffles: f64,
     /// Bytes that lanes read from and write to shared memory.
     pub exchanged: f64,
+    /// Bytes that lanes load from and store to device memory, whatever cache has them.
+    pub cached: f64,
     /// Barriers that a thread waits at.
     pub barriers: f64,
     /// Barriers at which all threads of a block wait for rows of others, with nothing else to do.
@@ -91,6 +83,8 @@ pub struct Work {
     pub fetches: f64,
     /// Iterations of other loops.
     pub rounds: f64,
+    /// Loads from device memory that iterations of those wait for, one after the other.
+    pub waits: f64,
     /// Instructions of a thread that wait for each other: those of divisions, roots and the like.
     pub serial: f64,
     /// Registers that a thread lacks, estimated: it keeps so many values in local memory.
@@ -102,7 +96,7 @@ pub struct Work {
 /// Seconds a step, by resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Prediction {
-    /// Device memory at the copy rate.
+    /// Device memory at the copy rate, and waits for it.
     pub memory: f64,
     /// Floating-point units.
     pub arithmetic: f64,
@@ -110,7 +104,7 @@ pub struct Prediction {
     pub issue: f64,
     /// Exchange between lanes.
     pub shuffle: f64,
-    /// Shared memory.
+    /// Shared memory and the level 1 cache, which share their rate.
     pub shared: f64,
     /// Lives of blocks one after the other, as many at a time as a multiprocessor holds.
     pub latency: f64,
@@ -174,19 +168,21 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         let all = |each: f64| work.blocks * each;
         let life = life(work, in_step.then_some(together), device);
         let part = Prediction {
-            memory: all(work.own + halo * work.halo) / device.copy_bandwidth,
+            memory: all(work.own + halo * work.halo) / device.copy_bandwidth
+                + all(work.waits * device.load_clocks) / (slots * device.clock),
             arithmetic: all(work.single + work.integers) / device.fma_f32
                 + all(work.double) / device.fma_f64,
             issue: all(work.instructions) / rate(device.schedulers),
             shuffle: all(work.shuffles * warp) / rate(device.shuffle_lanes),
-            shared: all(work.exchanged + spilled(work, resident, device))
+            shared: all(work.exchanged + work.cached + spilled(work, resident, device))
                 / rate(device.shared_bandwidth),
             latency: all(life) / (slots * device.clock),
             ..Prediction::default()
         };
         let on_chip = [part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
-        let terms = [part.memory, norm(&on_chip, SHARPNESS)];
-        let busy = norm(&terms, overlap(work, resident, in_step));
+        let terms = [part.memory, norm(&on_chip, ON_CHIP)];
+        // Blocks that go in step overlap nothing.
+        let busy = norm(&terms, if in_step { 1.0 } else { OVERLAP });
         // Launches of several kernels in turn wait for each other.
         let stretch = match kernels.len() {
             _ if work.exchanges > 0.0 => residency::even_waves(work.blocks, slots),
@@ -245,13 +241,13 @@ fn life(work: &Work, in_step: Option<u32>, device: &Device) -> f64 {
 }
 
 /// The root of the sum of powers.
-fn norm(terms: &[f64], exponent: i32) -> f64 {
+fn norm(terms: &[f64], exponent: f64) -> f64 {
     let largest = terms.iter().copied().fold(0.0, f64::max);
     if largest <= 0.0 {
         return 0.0;
     }
-    let sum: f64 = terms.iter().map(|term| (term / largest).powi(exponent)).sum();
-    largest * sum.powf(1.0 / f64::from(exponent))
+    let sum: f64 = terms.iter().map(|term| (term / largest).powf(exponent)).sum();
+    largest * sum.powf(exponent.recip())
 }
 
 #[cfg(test)]
@@ -325,23 +321,27 @@ mod tests {
 
     #[test]
     fn the_slowest_resource_decides() {
-        assert_eq!(norm(&[], SHARPNESS), 0.0);
-        assert_eq!(norm(&[3.0, 0.0], SHARPNESS), 3.0);
-        let both = norm(&[3.0, 3.0], SHARPNESS);
+        assert_eq!(norm(&[], ON_CHIP), 0.0);
+        assert_eq!(norm(&[3.0, 0.0], ON_CHIP), 3.0);
+        let both = norm(&[3.0, 3.0], ON_CHIP);
         assert!(both > 3.0 && both < 3.8);
-        assert!((both / 3.0 - 2_f64.powf(1.0 / f64::from(SHARPNESS))).abs() < 1e-12);
+        assert!((both / 3.0 - 2_f64.powf(ON_CHIP.recip())).abs() < 1e-12);
         assert!(norm(&[3.0, 1.0], SHARPNESS) < 3.04);
     }
 
     #[test]
-    fn few_blocks_overlap_less() {
-        let [lone, two, three] = [1, 2, 3].map(|blocks| {
-            let barriers = Work { barriers: 10.0, ..copy() };
-            [overlap(&barriers, blocks, false), overlap(&copy(), blocks, false)]
-        });
-        assert_eq!((lone, two, three), ([2, 3], [2, 3], [3, 3]));
-        assert_eq!([1, 2, 3].map(|blocks| overlap(&copy(), blocks, true)), [1, 1, 1]);
-        assert!((norm(&[3.0, 4.0], 2) - 5.0).abs() < 1e-12);
+    fn waits_for_memory_come_on_top_of_its_rate() {
+        let lone = Work { waits: 100.0, rounds: 100.0, registers: 255, ..copy() };
+        let clocks = |work: &Work| {
+            let memory = predict(std::slice::from_ref(work), 1, &H200).unwrap().memory;
+            memory * H200.clock * 132.0 / work.blocks
+        };
+        // A block at a time: 100 loads of 600 clocks each.
+        let without = clocks(&Work { waits: 0.0, ..lone.clone() });
+        assert!((clocks(&lone) - without - 60_000.0).abs() < 1.0);
+        // Eight share the wait.
+        let eight = Work { registers: 32, ..lone };
+        assert!((clocks(&eight) - without - 7_500.0).abs() < 1.0);
     }
 
     #[test]

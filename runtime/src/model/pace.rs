@@ -4,9 +4,12 @@
 //! numbers in a run on a part of the data (section 5); so does [`Pace::of_runs`]. Without such a
 //! run they follow from numbers of the device.
 
+use super::norm;
 use super::wavefront::Wave;
-use super::{SHARPNESS, norm};
 use crate::device::{Device, WARP};
+
+/// How sharply the longer of waits and accesses decides: the exponent of their norm.
+const SHARPNESS: f64 = 3.0;
 
 /// What a tile's time is made of, in seconds: the paper's `d` and `tau_s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

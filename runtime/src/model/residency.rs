@@ -113,7 +113,7 @@ pub const BANDS: f64 = 3.0;
 /// How sharply the longer of work and wait decides where launches overlap: the exponent of their
 /// norm. On an H200 launches of 2.0, 1.5 and 1.1 waves whose slowest blocks took 2 others' time
 /// took 1.2, 1.4 and 1.6 of their work's time.
-const OVERLAP: i32 = 3;
+const OVERLAP: f64 = 3.0;
 
 /// The time of a launch that overlaps with the next: of all its work, were the device full, and of
 /// the life of its slowest block.

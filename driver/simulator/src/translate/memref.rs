@@ -62,6 +62,11 @@ impl<'c> Translator<'c> {
                 self.emit(Instr::Prefetch { access });
                 Ok(())
             }
+            // Upstream's `flatten-memref` leaves it to another pass.
+            "extract_strided_metadata" => Err(unsupported(
+                op,
+                "memref.extract_strided_metadata (run the pass expand-strided-metadata before)",
+            )),
             _ => Err(unsupported(op, format_args!("memref.{name}"))),
         }
     }
