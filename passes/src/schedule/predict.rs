@@ -373,7 +373,8 @@ fn candidate<'c>(
         let tiles = strategy.tiles_per_block(work.threads);
         let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
         let exchanges = if strategy.exchanges_rows() { work.barriers } else { 0.0 };
-        let work = Work { blocks, bands, own, halo, redundancy, exchanges, ..work };
+        let waits = work.waits / strategy.loads_ahead();
+        let work = Work { blocks, bands, own, halo, redundancy, exchanges, waits, ..work };
         kernels.extend(std::iter::repeat_n(work, *times));
     }
     let schedules = launches.iter().map(|launch| &launch.schedule);

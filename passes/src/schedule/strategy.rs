@@ -158,6 +158,11 @@ pub trait Strategy: Sync {
         false
     }
 
+    /// How many iterations before its use a cell of device memory is loaded, as a rule.
+    fn loads_ahead(&self) -> f64 {
+        1.0
+    }
+
     /// Tiles that a block of some threads computes.
     fn tiles_per_block(&self, _threads: u32) -> f64 {
         1.0

@@ -45,6 +45,10 @@ impl Strategy for Plane {
         false
     }
 
+    fn loads_ahead(&self) -> f64 {
+        2.0
+    }
+
     fn widened_dimension(&self, rank: usize) -> usize {
         rank.saturating_sub(1)
     }
