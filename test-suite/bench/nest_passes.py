@@ -13,6 +13,7 @@ without a pause. `measure FOLDER OUT.tsv` with HELD=1 in the environment has the
 alone.
 """
 
+import functools
 import json
 import math
 import os
@@ -59,9 +60,9 @@ ADI_SMALL = 100
 # Nests in which a loop leaves an element or a copy where it is: sizes.
 HELD_VERSIONS = {"default": [], "without keep-in-registers": OFF["without keep-in-registers"],
                  "--no-nest-tiles": ["--no-nest-tiles"]}
-HELD = {"trmm": {"N": 2048, "M": 2048}, "rpes": {"N": 1024, "M": 1024, "K": 8},
-        "rc5": {"N": 1 << 22}, "ludcmp": {"N": 1024}, "nussinov": {"N": 2048},
-        "syr2k": {"N": 2048, "K": 2048}}
+HELD = {"trmm": {"N": 1024, "M": 1024}, "rpes": {"N": 512, "M": 512, "K": 8},
+        "rc5": {"N": 1 << 20}, "ludcmp": {"N": 256}, "nussinov": {"N": 1024},
+        "syr2k": {"N": 1024, "K": 1024}}
 HELD_SMALL = {"N": 67, "M": 131, "K": 5}
 # The arrays that are inputs of a nest, those that are compared, and scalars.
 KEYS = {"first": 1234567, "middle": -87654321, "last": 171, "plain0": 1953002868, "plain1": -1}
@@ -278,18 +279,17 @@ class Bench(nests_tables.Bench):
                 self.row(columns, stem("adi", version), 22 * size**2 * ADI_STEPS, seconds,
                          right["plain"] and right[version] and check)
 
-    def held(self):
-        """The nests in which a loop leaves an element or a copy where it is, in runs a second."""
-        for program, sizes in HELD.items():
-            right = self.small(program, HELD_VERSIONS, HELD_SMALL)
-            for version in HELD_VERSIONS:
-                seconds, check = self.large(program, version, sizes)
-                columns = {"figure": "held", "program": program,
-                           "size": common.size(sizes.values()), "version": version}
-                self.row(columns, stem(program, version), 1e9, seconds,
-                         right["plain"] and right[version] and check)
-                self.rows[-1]["unit"] = "runs/s"
-                gpu.progress(self.rows[-1])
+    def held(self, program):
+        """A nest in which a loop leaves an element or a copy where it is, in runs a second."""
+        sizes, right = HELD[program], self.small(program, HELD_VERSIONS, HELD_SMALL)
+        for version in HELD_VERSIONS:
+            seconds, check = self.large(program, version, sizes)
+            columns = {"figure": "held", "program": program,
+                       "size": common.size(sizes.values()), "version": version}
+            self.row(columns, stem(program, version), 1e9, seconds,
+                     right["plain"] and right[version] and check)
+            self.rows[-1]["unit"] = "runs/s"
+            gpu.progress(self.rows[-1])
 
 
 def measure(args):
@@ -305,9 +305,10 @@ def measure(args):
         bench.matrices(size)
         gpu.progress(f"size {size}: {len(bench.rows)} rows")
     others = [] if alone else [bench.window, bench.images, bench.sums, bench.sweeps]
-    for part in (*others, bench.held):
+    for part in (*others, *(functools.partial(bench.held, program) for program in HELD)):
         part()
-        gpu.progress(f"{part.__name__}: {len(bench.rows)} rows")
+        gpu.progress(f"{len(bench.rows)} rows")
+        common.write_record(args.out, facts, bench.rows)
     gpu.finished(args.out, facts, bench.rows)
 
 
