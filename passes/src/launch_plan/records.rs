@@ -81,7 +81,12 @@ impl Number<'_, '_> {
             ..buffer(first, name_of_buffer)
         };
         let written = launches.iter().any(|launch| launch.bindings.contains(&Binding::Write(name)));
-        let second = written.then(|| of(next(name)));
+        // Blocks that a kernel makes have no value before.
+        let start = match self.record.layout {
+            Layout::Aos => Start::Record(name.to_owned()),
+            Layout::Relaid => Start::Zeros,
+        };
+        let second = written.then(|| BufferDecl { start, ..of(next(name)) });
         std::iter::once(of(name.to_owned())).chain(second).collect()
     }
 }
