@@ -124,7 +124,7 @@ impl Pass for CoalesceRelayout {
                 let reason = self.needs_arrays(&subject, record, &launches)?;
                 note += &match &reason {
                     Some(reason) => format!("; an array for each number, as {reason}"),
-                    None => format!("; blocks of {} cells, in place", self.cells),
+                    None => "; in place".to_owned(),
                 };
                 block = reason.is_none().then_some(self.cells);
             }
