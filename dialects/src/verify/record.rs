@@ -24,8 +24,8 @@ pub(super) fn verify(program: &Program, errors: &mut Vec<Error>) {
     let is_lone =
         |field: &&Field| field.kernel_block.is_some() && field.layout != Some(Layout::Relaid);
     for field in program.fields.iter().filter(is_lone) {
-        let message = "a field with stencil.kernel_block needs stencil.layout = \"relaid\": kernels \
-                       use its blocks in place of structs";
+        let message = "a field with stencil.kernel_block needs stencil.layout = \"relaid\": \
+                       kernels use its blocks in place of structs";
         errors.push(at(field.op, message));
     }
     errors.extend(program.fields.iter().filter_map(|field| lies(program, field).err()));

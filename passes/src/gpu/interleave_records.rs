@@ -1,9 +1,9 @@
 //! `interleave-records`: kernels use arrays of structs as they are.
 //!
 //! Needs: lowered kernels of a GPU, and fields with `stencil.layout = "aos"`, or with the
-//! `stencil.kernel_block` of `coalesce-relayout`. Guarantees: a kernel has one argument for an array
-//! of structs in place of one for each of its fields. Number `k` of a cell lies behind `k` others
-//! there, so that a warp's access to one number is not coalesced.
+//! `stencil.kernel_block` of `coalesce-relayout`. Guarantees: a kernel has one argument for an
+//! array of structs in place of one for each of its fields. Number `k` of a cell lies behind `k`
+//! others there, so that a warp's access to one number is not coalesced.
 //!
 //! ```text
 //! gpu.func @k(%a: memref<f32> {tiled.binding = "read", tiled.name = "W.h"},

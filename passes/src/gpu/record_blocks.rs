@@ -112,8 +112,8 @@ pub fn access<'c>(
         }
         (name, all) if all.iter().any(is_flat) => {
             let message = format!(
-                "{name} uses the number of an array of blocks; only loads, stores and prefetches may \
-                 do so"
+                "{name} uses the number of an array of blocks; only loads, stores and prefetches \
+                 may do so"
             );
             return Err(Error::new(mlir::place(op.location()), message));
         }

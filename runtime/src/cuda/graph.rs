@@ -147,8 +147,8 @@ impl Graphs {
     }
 
     /// Sends what was gathered, once the chunk before the last one sent has ended. Calls `start`
-    /// before the run's first chunk, when its graph is ready. Launches that are apart from the steps
-    /// have no graph: the device does them while that of the steps is made.
+    /// before the run's first chunk, when its graph is ready. Launches that are apart from the
+    /// steps have no graph: the device does them while that of the steps is made.
     pub fn send(&mut self, start: impl FnOnce() -> Result<(), CudaError>) -> Result<(), CudaError> {
         self.stream.enter()?;
         let Chunk { nodes, apart, .. } = std::mem::take(&mut self.chunk);
