@@ -5,6 +5,8 @@
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5 cells=64},interleave-records)' | FileCheck %s --check-prefix=BLOCKS
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5 cells=64},interleave-records,interleave-records)' | FileCheck %s --check-prefix=BLOCKS
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5 cells=512})' | FileCheck %s --check-prefix=LARGE
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5})' -o %t.mlir
+// RUN: not stencilc %t.mlir --passes='builtin.module()' --emit=plan 2>&1 | FileCheck %s --check-prefix=APART
 // RUN: not stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{cells=48})' 2>&1 | FileCheck %s --check-prefix=POWER
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(interleave-records)' | FileCheck %s --check-prefix=AOS
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(interleave-records,coalesce-relayout{always=on})' | FileCheck %s --check-prefix=AOS
@@ -34,6 +36,7 @@
 // BLOCKS: kernels = [@unpack_W]
 
 // LARGE: layout_note = {{.*}}; an array for each number, as shared memory has no room for 512 cells
+// APART: error: @k has buffers of the numbers of @W, which is an array of blocks in kernels; run interleave-records
 // POWER: cells is a power of two, not 48
 
 // FEW: stencil.layout_note = "the transform moves 32 bytes a cell and saves 8.0 a step; it pays in a run of 5 steps or more; the program takes 4"
