@@ -20,7 +20,9 @@ pub use point_function::{
     Argument, Gather, arguments, arguments_with_values, function, function_body, function_name,
     gather, gathers, point_function,
 };
-pub use record::{Layout, Record, layout_note, set_block, set_layout, set_layout_note};
+pub use record::{
+    Layout, Record, layout_note, set_block, set_kernel_block, set_layout, set_layout_note,
+};
 pub use reduce::{Combine, Reduce, Until, combined, reduce, set_combined, set_initial, until};
 pub use target::{Target, is_gpu};
 
@@ -70,6 +72,7 @@ pub const OPERATIONS: &[Signature] = &[
             "stencil.member",
             "stencil.combined",
             "stencil.block",
+            "stencil.kernel_block",
             "stencil.layout",
             "stencil.layout_note",
             "tiled.computed",

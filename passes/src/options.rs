@@ -74,6 +74,22 @@ impl Options {
         self.text(name).map(|text| parse_integer(name, text, &range)).transpose()
     }
 
+    /// A power of two in a range.
+    ///
+    /// # Errors
+    /// Another number.
+    pub fn power_of_two(
+        &self,
+        name: &str,
+        range: RangeInclusive<i64>,
+    ) -> Result<Option<i64>, Error> {
+        let found = self.integer(name, range)?;
+        match found.filter(|found| !u64::try_from(*found).is_ok_and(u64::is_power_of_two)) {
+            Some(found) => Err(Error::user(format!("{name} is a power of two, not {found}"))),
+            None => Ok(found),
+        }
+    }
+
     /// Integers in a range, separated by commas.
     pub fn integers(
         &self,

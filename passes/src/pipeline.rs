@@ -74,17 +74,20 @@ pub enum RecordLayout {
     AosDirect,
     /// An array of structs; kernels use an array for each number.
     AosRelaid,
+    /// An array of structs; kernels use an array of blocks of 32 cells.
+    AosBlocks,
     /// An array of blocks of 32 cells, each of which has an array for each number.
     Blocks,
 }
 
 impl RecordLayout {
     /// All layouts with their names on a command line.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 6] = [
         ("soa", Self::Soa),
         ("aos", Self::Aos),
         ("aos-direct", Self::AosDirect),
         ("aos-relaid", Self::AosRelaid),
+        ("aos-blocks", Self::AosBlocks),
         ("blocks", Self::Blocks),
     ];
 
@@ -166,8 +169,9 @@ pub fn gpu(config: &Config) -> Vec<Step> {
     let mut steps = vec![Step::ours(LowerReduce)];
     steps.extend(lowering::lower());
     if config.layout != RecordLayout::AosDirect {
-        let always = config.layout == RecordLayout::AosRelaid;
-        steps.push(Step::ours(CoalesceRelayout { always, steps: None }));
+        let arrays = config.layout == RecordLayout::AosRelaid;
+        let always = arrays || config.layout == RecordLayout::AosBlocks;
+        steps.push(Step::ours(CoalesceRelayout { always, arrays, cells: WARP, steps: None }));
     }
     steps.push(Step::ours(InterleaveRecords));
     steps.push(Step::ours(CombineStores));

@@ -120,6 +120,9 @@ pub struct Launch<'p> {
     pub grid: [u32; 3],
     /// The number of the first step that it takes, from 0.
     pub step: i64,
+    /// Whether it is of a list that is done once and takes no step: it prepares the steps, or
+    /// follows them.
+    pub apart: bool,
     /// The arguments, in the kernel's order.
     pub arguments: Vec<Value>,
     /// Its rows of blocks, where it may be cut between them.

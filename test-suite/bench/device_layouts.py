@@ -5,9 +5,10 @@
     python3 test-suite/bench/device_layouts.py report OUT.tsv
 
 `build` needs `stencilc`, `stencil-bench`, `libstencil_c_runtime.so` and nvcc, and no GPU. `measure`
-needs Python, NumPy, CuPy and a GPU, and takes two minutes. d2q9 and d3q19 run on memory of CuPy's
-by calls of `stencil.h`. Times are those of whole runs on a stream, transforms counted. Layouts are
-those of layouts.py. Before that, 3 steps of each layout are compared with separate arrays.
+needs Python, NumPy, CuPy and a GPU, and takes three minutes. Programs run on memory of CuPy's by
+calls of `stencil.h`: d2q9, d3q19, and five-point averages of vecs of 2 to 6 numbers. Times are
+those of whole runs on a stream, transforms counted. Layouts are those of layouts.py. Before that, 3
+steps of each layout are compared with separate arrays.
 """
 
 import ctypes
@@ -17,21 +18,35 @@ import shutil
 import common
 import gpu
 
-PROGRAMS = {"d2q9": (4096, 4096), "d3q19": (256, 256, 256)}
+# Numbers of a cell, and cells.
+PROGRAMS = {"d2q9": (9, (4096, 4096)), "d3q19": (19, (256, 256, 256)),
+            **{f"vec{numbers}": (numbers, (4096, 4096)) for numbers in (2, 3, 4, 6)}}
 SIZES = ["N", "M", "L"]
-LAYOUTS = ["soa", "aos-direct", "aos-relaid", "blocks"]
+LAYOUTS = ["soa", "aos-direct", "aos-relaid", "aos-blocks", "blocks"]
 STEPS = {10: 5, 100: 5, 1000: 3}
 BLOCK, WIDTH = 32, 4
 ELEMENT_F32 = 2
 LIBRARY = "libstencil_c_runtime.so"
 
 
+def averages(numbers):
+    """A program in which each number of a vec becomes an average with neighbours of the next."""
+    lanes = [f"0.5*V[0,0].{lane} + 0.125*(V[-1,0].{after} + V[1,0].{after} + V[0,-1].{after} "
+             f"+ V[0,1].{after})" for lane, after in
+             ((lane, (lane + 1) % numbers) for lane in range(numbers))]
+    return (f"param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield V : vec<{numbers}, f32> on G\n"
+            f"fn average -> V [1..N-2, 1..M-2] = vec({', '.join(lanes)})\nsteps 1000\n")
+
+
 def build(args):
     """Plans of all layouts, and what the GPU machine needs."""
     args.folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(args.release / LIBRARY, args.folder / LIBRARY)
-    for program, shape in PROGRAMS.items():
+    for program, (numbers, shape) in PROGRAMS.items():
         source = common.ROOT / f"test-suite/programs/{program}.stencil"
+        if not source.exists():
+            source = args.folder / f"{program}.stencil"
+            source.write_text(averages(numbers))
         sizes = common.pairs("-D", dict(zip(SIZES, shape, strict=False)))
         for layout in LAYOUTS:
             words = [args.release / "stencilc", source, f"--layout={layout}", "--device=H200"]
@@ -138,8 +153,7 @@ def of_program(runtime, folder, program):
     """A row for each layout and number of steps."""
     import cupy
 
-    shape, wanted = PROGRAMS[program], None
-    numbers = 9 if program == "d2q9" else 19
+    (numbers, shape), wanted = PROGRAMS[program], None
     cells = cupy.random.default_rng(1).random((*shape, numbers), cupy.float32) + 0.5
     stream = cupy.cuda.Stream(non_blocking=True)
     for layout in LAYOUTS:
@@ -180,9 +194,9 @@ def report(args):
     lines = []
     for case in cases:
         rates = [by_place[(*case, layout)] for layout in LAYOUTS]
-        _, direct, relaid, _ = map(float, rates)
-        lines.append([*case, *rates, f"{relaid / direct:.2f}"])
-    gpu.table(["program", "steps", *LAYOUTS, "relaid over direct"], lines)
+        _, direct, arrays, blocks, _ = map(float, rates)
+        lines.append([*case, *rates, f"{arrays / direct:.2f}", f"{blocks / direct:.2f}"])
+    gpu.table(["program", "steps", *LAYOUTS, "relaid over direct", "to blocks over direct"], lines)
 
 
 if __name__ == "__main__":

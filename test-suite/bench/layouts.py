@@ -12,6 +12,7 @@ compiler's choice and by that of `stream`:
 | soa | an array for each number | these arrays |
 | aos-direct | an array of structs | the array of structs |
 | aos-relaid | an array of structs | an array for each number; two transforms are part of the run |
+| aos-blocks | an array of structs | an array of blocks, by two transforms |
 | blocks | an array of blocks of 32 cells | the array of blocks |
 
 Before that, each other layout is compared with `soa`: the column `check` says whether 3 steps
@@ -30,7 +31,7 @@ PROGRAMS = {
     "d2q9": ({"N": 4096, "M": 4096}, {"N": 300, "M": 500}),
     "d3q19": ({"N": 256, "M": 256, "L": 256}, {"N": 40, "M": 50, "L": 70}),
 }
-LAYOUTS = ["soa", "aos-direct", "aos-relaid", "blocks"]
+LAYOUTS = ["soa", "aos-direct", "aos-relaid", "aos-blocks", "blocks"]
 STRATEGIES = {"chosen": [], "stream": ["--strategy=stream"]}
 STEPS = [10, 100, 1000]
 

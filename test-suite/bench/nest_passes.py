@@ -7,18 +7,23 @@
 `build` needs the compiled project, ptxas, nvcc with CUDA's headers, and no GPU. `measure` needs
 Python, NumPy, CuPy, PyTorch and a GPU. A version without a pass is the list of the default without
 it; others are options of the compiler. Products stand beside cuBLAS by PyTorch, without TF32. Each
-version is compared with PyTorch's result. Those of adi are compared with the interpreter on a small
-grid, and with code without tiles at full size. Calls follow each other without a pause.
+version is compared with PyTorch's result. Those of adi and of the nests of `HELD` are compared with
+the interpreter at a small size, and with code without tiles at full size. Calls follow each other
+without a pause. `measure FOLDER OUT.tsv` with HELD=1 in the environment has the nests of `HELD`
+alone.
 """
 
+import functools
 import json
 import math
+import os
 import re
 import subprocess
 
 import common
 import gpu
 import nests_tables
+import numpy as np
 
 CLEAN = "gpu.module(canonicalize{top-down=false},cse)"
 PASSES = ["sink-time-loops", "tile-affine-nest{constants=on}", "lower-affine-nest", CLEAN,
@@ -51,9 +56,25 @@ POINTS, SAMPLES = 262144, 2048
 CELLS = 8192
 PLANE, ATOMS = 2048, 2048
 ADI_SIZES, ADI_STEPS = [4096, 16384], 4
-# Data of both comparisons, the small grid, and the largest error relative to the largest value.
-ADI_DATA = ["--in", "u=random:1", "--set", "r=0.3"]
-ADI_SMALL, ADI_TOLERANCE = 100, 1e-5
+ADI_SMALL = 100
+# Nests in which a loop leaves an element or a copy where it is: sizes.
+HELD_VERSIONS = {"default": [], "without keep-in-registers": OFF["without keep-in-registers"],
+                 "--no-nest-tiles": ["--no-nest-tiles"]}
+HELD = {"trmm": {"N": 1024, "M": 1024}, "rpes": {"N": 512, "M": 512, "K": 8},
+        "rc5": {"N": 1 << 20}, "ludcmp": {"N": 256}, "nussinov": {"N": 1024},
+        "syr2k": {"N": 1024, "K": 1024}}
+HELD_SMALL = {"N": 67, "M": 131, "K": 5}
+# The arrays that are inputs of a nest, those that are compared, and scalars.
+KEYS = {"first": 1234567, "middle": -87654321, "last": 171, "plain0": 1953002868, "plain1": -1}
+DATA = {"adi": ("u", "u", {"r": 0.3}),
+        "trmm": ("B L", "B", {"alpha": 1.5}),
+        "rpes": ("V p cp px py pz q cq qx qy qz", "V", {}),
+        "rc5": ("C S L magic", "C", KEYS),
+        "ludcmp": ("A x b", "A x", {}),
+        "nussinov": ("P S", "P", {}),
+        "syr2k": ("C A B", "C", {"alpha": 1.5, "beta": 0.25})}
+# The largest error relative to the largest value.
+TOLERANCE = 1e-5
 
 
 def stem(program, version):
@@ -61,21 +82,44 @@ def stem(program, version):
     return f"{program}.{re.sub(r'[^a-z]+', '-', version)}"
 
 
+def data(folder, program, sizes):
+    """Options for the inputs of a nest that stencil-bench or the interpreter runs."""
+    inputs, _, scalars = DATA[program]
+    files = {name: f"random:{seed}" for seed, name in enumerate(inputs.split(), 1)}
+    if program == "ludcmp":
+        # Without pivots the diagonal has to be large.
+        size = sizes["N"]
+        files["A"] = folder / f"ludcmp.{size}.npy"
+        if not files["A"].exists():
+            np.save(files["A"], np.random.default_rng(1).random((size, size)) + size * np.eye(size))
+    return [*common.pairs("--in", files), *common.pairs("--set", scalars)]
+
+
+def interpreted(args, program, sizes):
+    """Results of the interpreter at a small size, and code without tiles to compare with."""
+    source = common.ROOT / f"test-suite/nests/{program}.mlir"
+    gpu.compiled(args, stem(program, "plain"), source, "--no-nest-tiles", "--no-place-constants")
+    plan = json.loads((args.folder / f"{stem(program, 'plain')}.plan.json").read_text())
+    sizes = {name: sizes[name] for name in plan["params"]}
+    outputs = {name: args.folder / f"{program}.{name}.npy" for name in DATA[program][1].split()}
+    common.call([args.release / "stencilc", "run", source, "--target", "reference",
+                 *common.pairs("--size", sizes), *data(args.folder, program, sizes),
+                 *common.pairs("--out", outputs)])
+
+
 def build(args):
     """Plans and machine code of all versions."""
     args.folder.mkdir(parents=True, exist_ok=True)
     used = {}
-    for program, versions in VERSIONS.items():
+    for program, versions in (VERSIONS | dict.fromkeys(HELD, HELD_VERSIONS)).items():
         source = common.ROOT / f"test-suite/nests/{program}.mlir"
         for version, options in versions.items():
             name = stem(program, version)
             used[name] = nests_tables.worst(gpu.compiled(args, name, source, *options))
             gpu.progress(f"{name}: {used[name]}")
-    adi = common.ROOT / "test-suite/nests/adi.mlir"
-    gpu.compiled(args, stem("adi", "plain"), adi, "--no-nest-tiles", "--no-place-constants")
-    small = common.pairs("--size", {"N": ADI_SMALL, "T": ADI_STEPS})
-    common.call([args.release / "stencilc", "run", adi, "--target", "reference", *small, *ADI_DATA,
-                 "--out", f"u={args.folder / 'adi.npy'}"])
+    interpreted(args, "adi", {"N": ADI_SMALL, "T": ADI_STEPS})
+    for program in HELD:
+        interpreted(args, program, HELD_SMALL)
     gpu.prepared(args, "nest_passes.json", ["nests_tables.py", "nest_passes.py"], {"used": used})
 
 
@@ -197,32 +241,55 @@ class Bench(nests_tables.Bench):
         self.all_versions("cp", PLANE, 8 * PLANE**2 * ATOMS, (data | {"V": volume}, sizes),
                           volume.zero_, right, 3, {"spacing": 0.1})
 
-    def swept(self, name, size, *options):
-        """What stencil-bench measures of a plan of ADI, which is compared as the options say. A
-        result that differs is no failure: the record has it."""
-        file = self.folder / f"{name}.json"
+    def benched(self, program, version, sizes, *options):
+        """What stencil-bench measures of a nest, which is compared as the options say. A result
+        that differs is no failure: the record has it."""
+        name = stem(program, version)
+        file, plan = self.folder / f"{name}.json", self.folder / f"{name}.plan.json"
         file.unlink(missing_ok=True)
-        subprocess.run([self.folder / "stencil-bench", self.folder / f"{name}.plan.json",
-                        *common.pairs("--size", {"N": size, "T": ADI_STEPS}), *ADI_DATA,
-                        "--tolerance", str(ADI_TOLERANCE), *options, "--json", file])
+        params = json.loads(plan.read_text())["params"]
+        sizes = {name: sizes[name] for name in params}
+        subprocess.run([self.folder / "stencil-bench", plan, *common.pairs("--size", sizes),
+                        *data(self.folder, program, sizes), "--tolerance", str(TOLERANCE),
+                        *options, "--json", file])
         return json.loads(file.read_text())["results"][0]
+
+    def small(self, program, versions, sizes):
+        """Whether versions agree with the interpreter at a small size."""
+        outputs = DATA[program][1].split()
+        wanted = {name: self.folder / f"{program}.{name}.npy" for name in outputs}
+        return {version: self.benched(program, version, sizes, *common.pairs("--expect", wanted))
+                ["check"]["passed"] for version in ["plain", *versions]}
+
+    def large(self, program, version, sizes):
+        """Seconds of a version, and whether it agrees with code without tiles."""
+        plain = self.folder / f"{stem(program, 'plain')}.plan.json"
+        result = self.benched(program, version, sizes, "--reference", plain, "--repeat", "5",
+                              "--warmup", "1")
+        return result["seconds"], result["check"]["passed"]
 
     def sweeps(self):
         """ADI, whose own arrays stencil-bench allocates."""
-        plain = stem("adi", "plain")
-        small = ["--expect", f"u={self.folder / 'adi.npy'}"]
-        right = {name: self.swept(name, ADI_SMALL, *small)["check"]["passed"]
-                 for name in [plain, *(stem("adi", version) for version in ADI)]}
+        right = self.small("adi", ADI, {"N": ADI_SMALL, "T": ADI_STEPS})
         for size in ADI_SIZES:
             for version in ADI:
-                name = stem("adi", version)
-                large = ["--reference", self.folder / f"{plain}.plan.json"]
-                result = self.swept(name, size, *large, "--repeat", "5", "--warmup", "1")
-                seconds = result["seconds"]
-                check = right[plain] and right[name] and result["check"]["passed"]
+                seconds, check = self.large("adi", version, {"N": size, "T": ADI_STEPS})
                 columns = {"figure": "passes", "program": "adi", "size": size, "version": version}
                 # A forward step of a sweep has 9 operations and a backward one 2.
-                self.row(columns, name, 22 * size**2 * ADI_STEPS, seconds, check)
+                self.row(columns, stem("adi", version), 22 * size**2 * ADI_STEPS, seconds,
+                         right["plain"] and right[version] and check)
+
+    def held(self, program):
+        """A nest in which a loop leaves an element or a copy where it is, in runs a second."""
+        sizes, right = HELD[program], self.small(program, HELD_VERSIONS, HELD_SMALL)
+        for version in HELD_VERSIONS:
+            seconds, check = self.large(program, version, sizes)
+            columns = {"figure": "held", "program": program,
+                       "size": common.size(sizes.values()), "version": version}
+            self.row(columns, stem(program, version), 1e9, seconds,
+                     right["plain"] and right[version] and check)
+            self.rows[-1]["unit"] = "runs/s"
+            gpu.progress(self.rows[-1])
 
 
 def measure(args):
@@ -232,23 +299,26 @@ def measure(args):
              **bench.device.facts(),
              "measured": "median of 5 after one; 10 (mv, tmv, mvt, conv2d), 5 (mm-f32 at 4,096), 3 "
                          "(mri, cp) or one call in a row; mri and cp with fast math"}
-    for size in PRODUCTS:
+    alone = "HELD" in os.environ
+    for size in [] if alone else PRODUCTS:
         bench.vectors(size)
         bench.matrices(size)
         gpu.progress(f"size {size}: {len(bench.rows)} rows")
-    for part in (bench.window, bench.images, bench.sums, bench.sweeps):
+    others = [] if alone else [bench.window, bench.images, bench.sums, bench.sweeps]
+    for part in (*others, *(functools.partial(bench.held, program) for program in HELD)):
         part()
-        gpu.progress(f"{part.__name__}: {len(bench.rows)} rows")
+        gpu.progress(f"{len(bench.rows)} rows")
+        common.write_record(args.out, facts, bench.rows)
     gpu.finished(args.out, facts, bench.rows)
 
 
 def report(args):
-    """A table of all programs, GFLOP/s."""
+    """A table of all programs."""
     facts, rows = common.read_record(args.out)
     print(f"{facts['device']}, {facts['date']}, {facts['clock_counted_mhz']} MHz\n")
-    gpu.table(["program", "size", "version", "registers", "GFLOP/s", "check"],
+    gpu.table(["program", "size", "version", "registers", "rate", "unit", "check"],
               [[row["program"], row["size"], row["version"], row["registers"],
-                f"{float(row['value']):,.0f}", row["check"]] for row in rows])
+                f"{float(row['value']):,.5g}", row["unit"], row["check"]] for row in rows])
 
 
 if __name__ == "__main__":

@@ -238,7 +238,7 @@ def test_members_of_a_struct_that_are_vecs():
             kernel(S=members)
 
 
-@pytest.mark.parametrize("layout", ["aos", "aos-direct", "aos-relaid", "blocks"])
+@pytest.mark.parametrize("layout", ["aos", "aos-direct", "aos-relaid", "aos-blocks", "blocks"])
 def test_layouts_of_vecs(layout):
     program = (ROOT / "test-suite/programs/d2q9.stencil").read_text()
     start = np.random.default_rng(4).random((7, 64, 9), dtype=np.float32) + np.float32(1)

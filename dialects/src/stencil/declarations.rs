@@ -1,6 +1,6 @@
 //! Declarations of a program as plain data: grids, fields, scalars, applies and checks.
 
-use super::record::block_of;
+use super::record::{block_of, kernel_block_of};
 use super::{BOOLEAN, BOUNDARY, INITIAL, Layout, MEMBER, REPEATED};
 use crate::affine::Linear;
 use crate::attribute::{self, read, read_optional};
@@ -101,6 +101,8 @@ pub struct Field<'c> {
     pub layout: Option<Layout>,
     /// Cells of a block of its array of structs; 1 where cells lie one after the other.
     pub block: i64,
+    /// Cells of a block that kernels use in place of structs; none where they use none.
+    pub kernel_block: Option<i64>,
     /// What it is to the outside.
     pub role: Role,
     /// What a read outside its grid gives; none where no read may lie outside.
@@ -123,6 +125,7 @@ impl<'c> Field<'c> {
             member: member(op)?,
             layout: Layout::of(op)?,
             block: block_of(op)?,
+            kernel_block: kernel_block_of(op)?,
             role: role(op)?,
             boundary: boundary(op)?,
             initial: mlir::attribute(op, INITIAL),

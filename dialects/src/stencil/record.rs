@@ -10,6 +10,7 @@ use melior::ir::operation::OperationLike;
 
 const LAYOUT: &str = "stencil.layout";
 const BLOCK: &str = "stencil.block";
+const KERNEL_BLOCK: &str = "stencil.kernel_block";
 const NOTE: &str = "stencil.layout_note";
 
 /// Cells of a block at most.
@@ -21,7 +22,8 @@ const MOST_CELLS: i64 = 1024;
 pub enum Layout {
     /// Kernels use the array of structs.
     Aos,
-    /// Kernels use a buffer for each number. Two kernels move the numbers there and back.
+    /// Kernels use a buffer for each number, or an array of blocks in the place of the array of
+    /// structs. Two kernels move the numbers there and back.
     Relaid,
 }
 
@@ -56,6 +58,8 @@ pub struct Record<'c, 'p> {
     pub layout: Layout,
     /// Cells of a block, a power of two; cells are counted row-major.
     pub block: i64,
+    /// Cells of a block while kernels use it; none where they have a buffer for each number.
+    pub kernel_block: Option<i64>,
     /// The fields of its numbers, in order.
     pub numbers: Vec<&'p Field<'c>>,
 }
@@ -92,7 +96,12 @@ impl<'c> Program<'c> {
                 Some(record) => record.numbers.push(field),
                 None => {
                     let (name, block) = (member.field, field.block);
-                    found.push(Record { name, layout, block, numbers: vec![field] });
+                    let kernel_block = match layout {
+                        Layout::Aos => Some(block),
+                        Layout::Relaid => field.kernel_block,
+                    };
+                    let numbers = vec![field];
+                    found.push(Record { name, layout, block, kernel_block, numbers });
                 }
             }
         }
@@ -118,12 +127,21 @@ impl<'c> Program<'c> {
 
 /// Reads the cells of a block of a field's array of structs; 1 where it has none.
 pub(super) fn block_of(op: Op) -> Result<i64, Error> {
-    let block = read_optional(op, BLOCK, attribute::as_integer)?.unwrap_or(1);
+    Ok(cells(op, BLOCK)?.unwrap_or(1))
+}
+
+/// Reads the cells of a block that kernels use in place of structs; none where they use none.
+pub(super) fn kernel_block_of(op: Op) -> Result<Option<i64>, Error> {
+    cells(op, KERNEL_BLOCK)
+}
+
+fn cells(op: Op, name: &str) -> Result<Option<i64>, Error> {
+    let Some(block) = read_optional(op, name, attribute::as_integer)? else { return Ok(None) };
     let is_power = u64::try_from(block).is_ok_and(u64::is_power_of_two);
     match is_power && block <= MOST_CELLS {
-        true => Ok(block),
+        true => Ok(Some(block)),
         false => {
-            let message = format!("{BLOCK} is a power of two up to {MOST_CELLS}, not {block}");
+            let message = format!("{name} is a power of two up to {MOST_CELLS}, not {block}");
             Err(Error::new(mlir::place(op.location()), message))
         }
     }
@@ -132,6 +150,11 @@ pub(super) fn block_of(op: Op) -> Result<i64, Error> {
 /// Lets the numbers of a field lie in blocks of so many cells.
 pub fn set_block(builder: &Builder, field: Op, cells: i64) {
     mlir::set_attribute(field, BLOCK, attribute::integer(builder.context, cells));
+}
+
+/// Lets kernels use blocks of so many cells in place of structs.
+pub fn set_kernel_block(builder: &Builder, field: Op, cells: i64) {
+    mlir::set_attribute(field, KERNEL_BLOCK, attribute::integer(builder.context, cells));
 }
 
 /// Makes a field a part of an array of structs.

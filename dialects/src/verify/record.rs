@@ -4,7 +4,7 @@
 use super::at;
 use crate::error::Error;
 use crate::mlir;
-use crate::stencil::{Field, Program, Record, Role};
+use crate::stencil::{Field, Layout, Program, Record, Role};
 
 /// Checks the fields with a layout.
 pub(super) fn verify(program: &Program, errors: &mut Vec<Error>) {
@@ -19,6 +19,13 @@ pub(super) fn verify(program: &Program, errors: &mut Vec<Error>) {
     for field in program.fields.iter().filter(|field| field.layout.is_none() && field.block > 1) {
         let message = "a field with stencil.block needs stencil.layout: its block is that of an \
                        array of structs";
+        errors.push(at(field.op, message));
+    }
+    let is_lone =
+        |field: &&Field| field.kernel_block.is_some() && field.layout != Some(Layout::Relaid);
+    for field in program.fields.iter().filter(is_lone) {
+        let message = "a field with stencil.kernel_block needs stencil.layout = \"relaid\": \
+                       kernels use its blocks in place of structs";
         errors.push(at(field.op, message));
     }
     errors.extend(program.fields.iter().filter_map(|field| lies(program, field).err()));
@@ -69,7 +76,7 @@ fn fits(program: &Program, record: &Record) -> Result<(), Error> {
     let size = i64::try_from(all).unwrap_or(i64::MAX).saturating_mul(bytes);
     for (place, field) in record.numbers.iter().enumerate() {
         let wrong = |message: String| Err(at(field.op, message));
-        let alike = |one: &Field| (one.layout, one.block, one.unsigned);
+        let alike = |one: &Field| (one.layout, one.block, one.kernel_block, one.unsigned);
         if alike(field) != alike(first)
             || (field.element, field.grid, field.role) != (first.element, first.grid, first.role)
         {

@@ -107,6 +107,7 @@ impl<'p> Overlapping<'p> {
                 node: part.node,
                 grid,
                 step,
+                apart: false,
                 arguments,
                 rows: None,
                 part: None,

@@ -33,8 +33,8 @@ pub fn per_thread() -> String {
 pub fn layout() -> String {
     "How a run is given fields of structs and vecs: soa, an array for each number; aos, an array \
      of structs, which kernels use as it is (aos-direct), by an array for each number \
-     (aos-relaid), or as a model decides (aos); blocks, an array of blocks of 32 cells, in which \
-     each number has an array of its own [default: soa]"
+     (aos-relaid) or an array of blocks (aos-blocks), or as a model decides (aos); blocks, an \
+     array of blocks of 32 cells, in which each number has an array of its own [default: soa]"
         .to_owned()
 }
 

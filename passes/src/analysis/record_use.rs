@@ -87,6 +87,16 @@ pub fn open<'c, 'p>(program: &'p Program<'c>, launches: &[Launch]) -> Vec<Record
     program.records().into_iter().filter(open).collect()
 }
 
+/// The arrays of structs, or of blocks, that kernels have in place of the buffers of numbers, and
+/// of which some kernel has a number's buffer yet.
+pub fn apart<'c, 'p>(program: &'p Program<'c>, launches: &[Launch]) -> Vec<Record<'c, 'p>> {
+    let apart = |record: &Record| {
+        let uses = |launch| !of(record, launch).is_none();
+        record.kernel_block.is_some() && launches.iter().any(uses)
+    };
+    program.records().into_iter().filter(apart).collect()
+}
+
 /// Refuses kernels of a processor, which use no array of structs.
 ///
 /// # Errors

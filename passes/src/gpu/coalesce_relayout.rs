@@ -1,12 +1,17 @@
-//! `coalesce-relayout`: kernels use a buffer for each number of an array of structs, where that
-//! moves fewer bytes. Two kernels on the device move the numbers there at the start of a run, and
-//! back at its end.
+//! `coalesce-relayout`: kernels use an array of blocks in place of an array of structs, or a buffer
+//! for each number, where that moves fewer bytes. Two kernels on the device move the numbers there
+//! at the start of a run, and back at its end.
 //!
 //! Needs: lowered kernels of a GPU, their `tiled.repeat`s, and fields with
 //! `stencil.layout = "aos"`, before `interleave-records`. Guarantees: the fields of an array of
 //! structs whose transform pays have `stencil.layout = "relaid"`, a launch of `pack` before all
 //! others, and one of `unpack` behind them, if the field is a state field. A note at its first
 //! field has the bytes by which that was decided.
+//!
+//! Blocks lie in the memory of the structs and are chosen wherever that is possible: for a state
+//! field of structs whose number of cells is certainly a multiple of a block's, if no kernel stores
+//! some numbers of a cell alone or hands their buffers on. Such fields have `stencil.kernel_block`,
+//! and `interleave-records` lets kernels use the blocks. The others get a buffer for each number.
 //!
 //! ```text
 //! "stencil.field"() {sym_name = "W.h", stencil.layout = "aos", ...}
@@ -21,6 +26,7 @@
 //! gpu.func @pack_W(%W: memref<f32>, %h: memref<f32>, ...) { ... }
 //! gpu.func @unpack_W(%h: memref<f32>, ..., %W: memref<f32>) { ... }
 //! ```
+//! With blocks `pack` and `unpack` have `%W` alone, which they rearrange.
 //!
 //! The model is that of [`stencil_runtime::model::relayout`]. A field that kernels can't use as an
 //! array of structs is relaid, whatever it costs.
@@ -31,41 +37,53 @@
 
 use super::record_transform::{self, Transform};
 use crate::analysis::record_use;
+use crate::kernel::lanes::WARP;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Module, Region};
+use num_integer::gcd;
 use stencil_dialects::affine::{Linear, symbolic};
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{Layout, Program, Record, Role, set_layout, set_layout_note};
+use stencil_dialects::stencil::{
+    Layout, Program, Record, Role, set_kernel_block, set_layout, set_layout_note,
+};
 use stencil_dialects::tiled::{self, Launch, Repeat};
 use stencil_runtime::model::relayout::{Cells, NumberUse, Relayout, relayout};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "coalesce-relayout",
-    summary: "move arrays of structs to an array for each number, where that pays",
+    summary: "move arrays of structs to blocks, or to an array for each number, where that pays",
     options: &[
         ("always", "on: whatever it costs"),
+        ("arrays", "on: to an array for each number, where blocks are possible too"),
+        ("cells", "cells of a block, a power of two, by default 32"),
         ("steps", "steps of a run, by default those of the program"),
     ],
     read: |options: &Options| {
         Ok(Box::new(CoalesceRelayout {
             always: options.flag("always")?.unwrap_or(false),
+            arrays: options.flag("arrays")?.unwrap_or(false),
+            cells: options.power_of_two("cells", 1..=1024)?.unwrap_or(WARP),
             steps: options.integer("steps", 0..=1 << 48)?,
         }))
     },
 };
 
 /// The pass.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct CoalesceRelayout {
     /// Whether the fields are relaid whatever it costs.
     pub always: bool,
+    /// Whether kernels get an array for each number, where blocks are possible too.
+    pub arrays: bool,
+    /// Cells of a block, a power of two.
+    pub cells: i64,
     /// Steps of a run; the program's own where there are none.
     pub steps: Option<i64>,
 }
@@ -76,8 +94,11 @@ impl Pass for CoalesceRelayout {
     }
 
     fn options(&self) -> Vec<(&'static str, String)> {
-        let always = self.always.then(|| ("always", "on".to_owned()));
-        always.into_iter().chain(self.steps.map(|steps| ("steps", steps.to_string()))).collect()
+        let on = |name, set: bool| set.then(|| (name, "on".to_owned()));
+        let cells = (self.cells != WARP).then(|| ("cells", self.cells.to_string()));
+        let steps = self.steps.map(|steps| ("steps", steps.to_string()));
+        let all = [on("always", self.always), on("arrays", self.arrays), cells, steps];
+        all.into_iter().flatten().collect()
     }
 
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
@@ -97,13 +118,28 @@ impl Pass for CoalesceRelayout {
         for record in &records {
             let Some(begin) = record.numbers.first() else { continue };
             let builder = Builder::new(context, begin.op.location(), mlir::body(module));
-            let (layout, note) = self.choice(&subject, record, &launches, &repeats)?;
+            let (layout, mut note) = self.choice(&subject, record, &launches, &repeats)?;
+            let mut block = None;
+            if layout == Layout::Relaid {
+                let reason = self.needs_arrays(&subject, record, &launches)?;
+                note += &match &reason {
+                    Some(reason) => format!("; an array for each number, as {reason}"),
+                    None => "; in place".to_owned(),
+                };
+                block = reason.is_none().then_some(self.cells);
+            }
             set_layout_note(&builder, begin.op, &note);
             if layout == Layout::Aos {
                 continue;
             }
-            record.numbers.iter().for_each(|field| set_layout(&builder, field.op, layout));
-            let kernel = |direction| record_transform::build(context, &subject, record, direction);
+            for field in &record.numbers {
+                set_layout(&builder, field.op, layout);
+                if let Some(block) = block {
+                    set_kernel_block(&builder, field.op, block);
+                }
+            }
+            let kernel =
+                |direction| record_transform::build(context, &subject, record, block, direction);
             first.push(kernel(Transform::Pack)?);
             if begin.role == Role::State {
                 last.push(kernel(Transform::Unpack)?);
@@ -170,6 +206,49 @@ impl CoalesceRelayout {
         };
         Ok((layout, format!("{moved}; {least}; {run}")))
     }
+}
+
+impl CoalesceRelayout {
+    /// Why kernels get an array for each number and not blocks; none where they get blocks.
+    fn needs_arrays(
+        &self,
+        subject: &Subject,
+        record: &Record,
+        launches: &[Launch],
+    ) -> Result<Option<String>, Error> {
+        let state = record.numbers.first().is_some_and(|field| field.role == Role::State);
+        let threads = record_transform::threads(subject, record).unwrap_or(0);
+        let reason = if self.arrays {
+            "it was asked for".to_owned()
+        } else if !state {
+            "no run changes the memory of a const field".to_owned()
+        } else if record.block > 1 {
+            format!("it lies in blocks of {} cells", record.block)
+        } else if threads % self.cells != 0 {
+            format!("shared memory has no room for {} cells", self.cells)
+        } else if divisor_of_cells(subject.program, record)? % self.cells.unsigned_abs() != 0 {
+            format!("the number of cells may be no multiple of {}", self.cells)
+        } else {
+            return record_use::obstacle(record, launches);
+        };
+        Ok(Some(reason))
+    }
+}
+
+/// A number that divides the cells of a record, whatever the sizes of the run are.
+fn divisor_of_cells(program: &Program, record: &Record) -> Result<u64, Error> {
+    let grid = program.grid_of(record.name)?;
+    let (lower, upper) = (Linear::of_map(grid.lower), Linear::of_map(grid.upper));
+    let (Some(lower), Some(upper)) = (lower, upper) else { return Ok(1) };
+    let divisor = |(first, last): (&Linear, &Linear)| {
+        let extent = last.minus(first).and_then(|distance| {
+            Some(Linear { constant: distance.constant.checked_add(1)?, ..distance })
+        });
+        let Some(extent) = extent else { return 1 };
+        let parts = extent.coefficients.iter().chain([&extent.constant]);
+        parts.fold(0, |divisor, part| gcd(divisor, part.unsigned_abs()))
+    };
+    Ok(lower.iter().zip(&upper).map(divisor).fold(1, u64::saturating_mul))
 }
 
 /// The bytes that either way moves, counted in the first `tiled.repeat` that takes steps: it does

@@ -1,8 +1,9 @@
 //! `interleave-records`: kernels use arrays of structs as they are.
 //!
-//! Needs: lowered kernels of a GPU, and fields with `stencil.layout = "aos"`. Guarantees: a kernel
-//! has one argument for an array of structs in place of one for each of its fields. Number `k` of a
-//! cell lies behind `k` others there, so that a warp's access to one number is not coalesced.
+//! Needs: lowered kernels of a GPU, and fields with `stencil.layout = "aos"`, or with the
+//! `stencil.kernel_block` of `coalesce-relayout`. Guarantees: a kernel has one argument for an
+//! array of structs in place of one for each of its fields. Number `k` of a cell lies behind `k`
+//! others there, so that a warp's access to one number is not coalesced.
 //!
 //! ```text
 //! gpu.func @k(%a: memref<f32> {tiled.binding = "read", tiled.name = "W.h"},
@@ -15,9 +16,9 @@
 //!   %u = memref.reinterpret_cast %w to offset: [1], sizes: [8, 16], strides: [32, 2]
 //! ```
 //!
-//! An array of blocks (`stencil.block`) has one flat view for each number, and each access computes
-//! the place of its cell. Number 0 of cell `c`, of blocks of `B` cells of `K` numbers, lies at
-//! `c + (c - c mod B) * (K - 1)`:
+//! An array of blocks (`stencil.block`, or `stencil.kernel_block`) has one flat view for each
+//! number, and each access computes the place of its cell. Number 0 of cell `c`, of blocks of `B`
+//! cells of `K` numbers, lies at `c + (c - c mod B) * (K - 1)`:
 //!
 //! ```text
 //!   %h = memref.reinterpret_cast %w to offset: [0], sizes: [8192], strides: [1]
@@ -62,13 +63,13 @@ impl Pass for InterleaveRecords {
 
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
         let program = Program::read(module)?;
-        Ok(!record_use::open(&program, &tiled::launches(module)?).is_empty())
+        Ok(!record_use::apart(&program, &tiled::launches(module)?).is_empty())
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let program = Program::read(module)?;
         let launches = tiled::launches(module)?;
-        let records = record_use::open(&program, &launches);
+        let records = record_use::apart(&program, &launches);
         record_use::on_gpu(&records, &launches)?;
         for record in &records {
             if let Some(reason) = record_use::obstacle(record, &launches)? {
@@ -212,7 +213,7 @@ impl<'c> Kernel<'c, '_> {
         let buffer = found.ok_or_else(|| Error::internal("a record without an argument"))?;
         let count = |number| i64::try_from(number).unwrap_or(i64::MAX);
         let (number, numbers) = (count(number), count(record.numbers.len()));
-        let number = Number { number, numbers, block: record.block };
+        let number = Number { number, numbers, block: record.kernel_block.unwrap_or(1) };
         Ok(Some(Place { buffer: *buffer, number }))
     }
 

@@ -104,13 +104,16 @@ pub fn access<'c>(
     let operands = mlir::operands(op);
     let is_flat = |value: &Val<'c>| flats.contains_key(&mlir::key(*value));
     let (value, memref, indices) = match (mlir::name(op), operands.as_slice()) {
-        ("memref.load" | "vector.load", [memref, indices @ ..]) => (None, *memref, indices),
+        ("memref.load" | "vector.load" | "memref.prefetch", [memref, indices @ ..]) => {
+            (None, *memref, indices)
+        }
         ("memref.store" | "vector.store", [value, memref, indices @ ..]) => {
             (Some(*value), *memref, indices)
         }
         (name, all) if all.iter().any(is_flat) => {
             let message = format!(
-                "{name} uses the number of an array of blocks; only loads and stores may do so"
+                "{name} uses the number of an array of blocks; only loads, stores and prefetches \
+                 may do so"
             );
             return Err(Error::new(mlir::place(op.location()), message));
         }
@@ -122,6 +125,13 @@ pub fn access<'c>(
         let place = |lane| Ok(vec![flat.place(builder, builder.add_constant(cell, lane)?)?]);
         match (mlir::name(op), in_one_block(op, value, memref, flat.number.block)?) {
             ("memref.load", _) => Ok(Some(builder.load(memref, &place(0)?)?)),
+            ("memref.prefetch", _) => {
+                let named = ["isWrite", "localityHint", "isDataCache"]
+                    .map(|name| Some((name, mlir::attribute(op, name)?)));
+                let named: Vec<_> = named.into_iter().flatten().collect();
+                let operands = [&[memref], place(0)?.as_slice()].concat();
+                builder.op("memref.prefetch", &operands, &[], &named).map(|_| None)
+            }
             ("memref.store", _) => {
                 let value = value.ok_or_else(|| Error::internal("a store without a value"))?;
                 builder.store(value, memref, &place(0)?).map(|()| None)

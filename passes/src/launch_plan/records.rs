@@ -32,6 +32,11 @@ pub fn number<'c, 'p>(
     let together = record_use::is_interleaved(&record, launches);
     let wrong = |text: String| Err(Error::new(mlir::place(field.op.location()), text));
     match (record.layout, alone) {
+        (Layout::Relaid, Some(launch)) if record.kernel_block.is_some() => wrong(format!(
+            "@{} has buffers of the numbers of @{}, which is an array of blocks in kernels; run \
+             interleave-records behind coalesce-relayout",
+            launch.name, record.name
+        )),
         (Layout::Aos, Some(launch)) => wrong(format!(
             "@{} has buffers of the numbers of @{}, which is an array of structs; run \
              coalesce-relayout or interleave-records behind the lowerings",
@@ -49,7 +54,7 @@ pub fn number<'c, 'p>(
 impl Number<'_, '_> {
     /// Whether kernels have a buffer of the number.
     pub fn has_buffer(&self) -> bool {
-        self.record.layout == Layout::Relaid
+        self.record.kernel_block.is_none()
     }
 
     /// Where the number's value lies, in place of a buffer of its own.
@@ -76,7 +81,12 @@ impl Number<'_, '_> {
             ..buffer(first, name_of_buffer)
         };
         let written = launches.iter().any(|launch| launch.bindings.contains(&Binding::Write(name)));
-        let second = written.then(|| of(next(name)));
+        // Blocks that a kernel makes have no value before.
+        let start = match self.record.layout {
+            Layout::Aos => Start::Record(name.to_owned()),
+            Layout::Relaid => Start::Zeros,
+        };
+        let second = written.then(|| BufferDecl { start, ..of(next(name)) });
         std::iter::once(of(name.to_owned())).chain(second).collect()
     }
 }
@@ -100,10 +110,15 @@ pub fn settings(program: &Program) -> Result<Vec<RecordSettings>, Error> {
         }
         all.push(RecordSettings {
             field: member.field.to_owned(),
-            layout: match (field.layout, field.block) {
-                (None, _) => "soa".to_owned(),
-                (Some(layout), 1) => layout.name().to_owned(),
-                (Some(layout), block) => format!("{}, blocks of {block} cells", layout.name()),
+            layout: match (field.layout, field.block, field.kernel_block) {
+                (None, ..) => "soa".to_owned(),
+                (Some(layout), _, Some(inside)) => {
+                    format!("{} to blocks of {inside} cells", layout.name())
+                }
+                (Some(layout), 1, None) => layout.name().to_owned(),
+                (Some(layout), block, None) => {
+                    format!("{}, blocks of {block} cells", layout.name())
+                }
             },
             note: note.unwrap_or("kernels use it as it is").to_owned(),
         });

@@ -36,10 +36,7 @@ pub const INFO: Info = Info {
     summary: "take fields of structs and vecs as arrays of structs",
     options: &[("cells", "cells whose numbers lie side by side, a power of two, by default 1")],
     read: |options: &Options| {
-        let block = options.integer("cells", 1..=1024)?.unwrap_or(1);
-        if !u64::try_from(block).is_ok_and(u64::is_power_of_two) {
-            return Err(Error::user(format!("cells is a power of two, not {block}")));
-        }
+        let block = options.power_of_two("cells", 1..=1024)?.unwrap_or(1);
         Ok(Box::new(AosFields { block }))
     },
 };

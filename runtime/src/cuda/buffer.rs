@@ -73,7 +73,7 @@ enum Home {
 }
 
 impl Buffer {
-    /// Memory filled with zeros.
+    /// Memory whose bytes have no value yet.
     pub fn new(stream: &Arc<Stream>, bytes: usize) -> Result<Self, CudaError> {
         stream.enter()?;
         let mut address = 0;
@@ -87,10 +87,7 @@ impl Buffer {
             }
             result => stream.ok("cuMemAlloc", result)?,
         }
-        let buffer = Self { address, bytes, home: Home::Own, stream: Arc::clone(stream) };
-        buffer.fill_with_zeros()?;
-        stream.synchronize()?;
-        Ok(buffer)
+        Ok(Self { address, bytes, home: Home::Own, stream: Arc::clone(stream) })
     }
 
     /// Memory of a variable, whose module outlives it.

@@ -46,15 +46,18 @@ pub(super) struct Chunk {
     pub ends_with_looks: bool,
     /// The last launch's step.
     step: Option<i64>,
+    /// Whether its launches are apart from the steps.
+    pub apart: bool,
 }
 
 impl Chunk {
     /// Whether a chunk of so many launches ends before this one. The launches of a step stay
-    /// together: so chunks begin alike.
+    /// together, and those that are apart from the steps come by themselves: so chunks begin alike.
     pub fn ends_before(&self, launch: &Launch<'_>, launches: usize) -> bool {
         let launches = if self.looks > 0 { launches.saturating_mul(LOOKS) } else { launches };
         let is_full = self.launches >= launches && self.step != Some(launch.step);
-        is_full || self.ends_with_looks
+        let is_other = self.launches > 0 && self.apart != launch.apart;
+        is_full || is_other || self.ends_with_looks
     }
 
     /// Adds a launch in its bands, of which `call` makes calls; gives their number.
@@ -71,6 +74,7 @@ impl Chunk {
         }
         self.launches += 1;
         self.step = Some(launch.step);
+        self.apart = launch.apart;
         Ok(count)
     }
 
@@ -193,6 +197,28 @@ mod tests {
         let sizes: Vec<_> = found.iter().map(|chunk| chunk.launches).collect();
         assert_eq!(sizes, [66, 66, 66, 66, 36]);
         assert!(like(&found[0], &found[3]));
+    }
+
+    #[test]
+    fn launches_that_are_apart_from_the_steps_come_by_themselves() {
+        let mut plan = banded();
+        let mut pack = plan.kernels[1].clone();
+        pack.name = "pack".to_owned();
+        plan.kernels.push(pack);
+        let Node::Repeat(rest) = &plan.schedule[1] else { panic!("no repeat") };
+        let Node::Launch(one) = &rest.body[0] else { panic!("no launch") };
+        let one = plan::Launch { kernel: "pack".to_owned(), steps: 0, ..one.clone() };
+        let once = Node::Repeat(plan::Repeat {
+            count: "1".parse().unwrap(),
+            body: vec![Node::Launch(one.clone()), Node::Launch(one)],
+        });
+        plan.schedule.insert(0, once.clone());
+        plan.schedule.push(once);
+        let found = chunks(&plan, 400, 0);
+        let sizes: Vec<_> = found.iter().map(|chunk| (chunk.launches, chunk.apart)).collect();
+        let steps = [(64, false), (64, false), (64, false), (8, false)];
+        assert_eq!(sizes, [&[(2, true)], &steps[..], &[(2, true)]].concat());
+        assert!(like(&found[1], &found[3]));
     }
 
     /// The looks and launches of the chunks of a run that takes a look after some launches.

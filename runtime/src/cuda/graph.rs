@@ -147,16 +147,25 @@ impl Graphs {
     }
 
     /// Sends what was gathered, once the chunk before the last one sent has ended. Calls `start`
-    /// before the run's first chunk, when its graph is ready.
+    /// before the run's first chunk, when its graph is ready. Launches that are apart from the
+    /// steps have no graph: the device does them while that of the steps is made.
     pub fn send(&mut self, start: impl FnOnce() -> Result<(), CudaError>) -> Result<(), CudaError> {
         self.stream.enter()?;
-        let nodes = std::mem::take(&mut self.chunk).nodes;
-        let ready = self.graph_of(&nodes)?;
+        let Chunk { nodes, apart, .. } = std::mem::take(&mut self.chunk);
+        let ready = if apart { None } else { Some(self.graph_of(&nodes)?) };
         if self.sent == 0 {
             self.stream.synchronize()?;
             start()?;
         }
-        self.launch(ready)
+        match ready {
+            Some(ready) => self.launch(ready),
+            None => self.in_turn(|stream| {
+                nodes.iter().try_for_each(|node| match &node.work {
+                    Work::Call(call) => call.send(stream),
+                    Work::Look(_) => Ok(()),
+                })
+            }),
+        }
     }
 
     /// Sends a chunk behind the work of the stream. Only a run of many chunks is waited for: then
@@ -195,14 +204,23 @@ impl Graphs {
     }
 
     fn launch(&mut self, ready: Ready) -> Result<(), CudaError> {
+        self.in_turn(|_| ready.launch())?;
+        self.ready.insert(0, ready);
+        self.ready.truncate(KEPT);
+        Ok(())
+    }
+
+    /// Sends a chunk, once the one before the last one sent has ended.
+    fn in_turn(
+        &mut self,
+        send: impl FnOnce(&Arc<Stream>) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
         self.catch_up()?;
         self.ends.rotate_left(1);
         let [end, _] = &self.ends;
-        ready.launch()?;
+        send(&self.stream)?;
         end.record()?;
         self.sent += 1;
-        self.ready.insert(0, ready);
-        self.ready.truncate(KEPT);
         Ok(())
     }
 }

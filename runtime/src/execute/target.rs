@@ -32,7 +32,7 @@ pub trait Target {
         1
     }
 
-    /// Makes room for these buffers, filled with zeros, in place of any from before.
+    /// Makes room for these buffers in place of any from before. Cells begin without a value.
     ///
     /// # Errors
     /// When there is too little memory: how much is needed and free.
@@ -54,8 +54,7 @@ pub trait Target {
     }
 
     /// Makes room for these buffers on one of several devices, which needs so many bytes of them;
-    /// the others are never touched. Cells begin without a value. `joint` has the buffers that
-    /// [`Target::join`] made.
+    /// the others are never touched. `joint` has the buffers that [`Target::join`] made.
     ///
     /// # Errors
     /// As [`Target::allocate`].

@@ -49,6 +49,13 @@ impl<'p> Frame<'p> {
     fn once(body: Body<'p>) -> Self {
         Self { body, place: 0, left: 1, done: 0, until: None, otherwise: None }
     }
+
+    /// Whether it is a list of launches that is done once and takes no step.
+    fn is_apart(&self) -> bool {
+        let takes_none =
+            |node: &Prepared| matches!(node, Prepared::Launch(one) if one.node.steps == 0);
+        (self.left, self.done) == (1, 0) && self.body.iter().all(takes_none)
+    }
 }
 
 impl<'p> Launches<'p> {
@@ -129,6 +136,7 @@ impl<'p> Launches<'p> {
             node,
             grid: *grid,
             step,
+            apart: self.frames.last().is_some_and(Frame::is_apart),
             arguments,
             rows: *rows,
             part: None,

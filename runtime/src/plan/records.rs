@@ -2,17 +2,12 @@
 
 use super::{BufferDecl, BufferKind, BufferLayout, Part, Plan, Start};
 
-/// Checks that a buffer of records begins with all numbers of a declared field, in order. Only a
-/// buffer with the layout `records` may do so.
+/// Checks that a buffer of records begins with all numbers of a declared field, in order, or with
+/// zeros. Only a buffer with the layout `records` may begin with a record.
 pub(super) fn buffer(plan: &Plan, buffer: &BufferDecl) -> Result<(), String> {
-    let (BufferLayout::Records { numbers, block }, Start::Record(name)) =
-        (&buffer.layout, &buffer.start)
-    else {
-        return match (&buffer.layout, &buffer.start) {
-            (BufferLayout::Records { .. }, _) => {
-                Err("has the layout `records`, and starts with no record".to_string())
-            }
-            (_, Start::Record(_)) => {
+    let BufferLayout::Records { numbers, block } = &buffer.layout else {
+        return match &buffer.start {
+            Start::Record(_) => {
                 Err("starts with a record, and has another layout than `records`".to_string())
             }
             _ => Ok(()),
@@ -22,8 +17,17 @@ pub(super) fn buffer(plan: &Plan, buffer: &BufferDecl) -> Result<(), String> {
         return Err(format!("has blocks of {block} cells; their number is a power of two"));
     }
     if buffer.kind != BufferKind::Field {
-        return Err("starts with a record, and is not of the kind `field`".to_string());
+        return Err("has the layout `records`, and is not of the kind `field`".to_string());
     }
+    let name = match &buffer.start {
+        Start::Record(name) => name,
+        Start::Zeros => return Ok(()),
+        _ => {
+            return Err(
+                "has the layout `records`, and starts with neither a record nor zeros".to_string()
+            );
+        }
+    };
     let fields = plan.fields.iter().filter(|field| field.declared_name() == name);
     let fields: Vec<_> = fields.filter(|field| field.member.is_some()).collect();
     if fields.is_empty() || fields.len() != *numbers as usize {
@@ -105,8 +109,11 @@ pub(crate) mod tests {
         assert!(text.contains("records of 3 numbers, and `P` has 2"), "{text}");
         let text = refused(|plan| plan.buffers[1].layout = BufferLayout::RowMajor);
         assert!(text.contains("starts with a record, and has another layout"), "{text}");
-        let text = refused(|plan| plan.buffers[1].start = Start::Zeros);
-        assert!(text.contains("layout `records`, and starts with no record"), "{text}");
+        let mut zeros = points();
+        zeros.buffers[1].start = Start::Zeros;
+        zeros.validate().unwrap();
+        let text = refused(|plan| plan.buffers[1].start = Start::Input("P.x".to_owned()));
+        assert!(text.contains("and starts with neither a record nor zeros"), "{text}");
         let text = refused(|plan| plan.fields[1].value[0].number = Some(2));
         assert!(text.contains("lies in `P` as number 2, of records of 2 numbers"), "{text}");
         let text = refused(|plan| plan.fields[1].value[0].number = None);

@@ -1,11 +1,18 @@
-// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5})' | FileCheck %s
-// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5},coalesce-relayout{steps=5})' | FileCheck %s
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5 arrays=on})' | FileCheck %s
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5 arrays=on},coalesce-relayout{steps=5})' | FileCheck %s
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout)' | FileCheck %s --check-prefix=FEW
-// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{always=on},interleave-records)' | FileCheck %s
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{always=on arrays=on},interleave-records)' | FileCheck %s
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5 cells=64},interleave-records)' | FileCheck %s --check-prefix=BLOCKS
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5 cells=64},interleave-records,interleave-records)' | FileCheck %s --check-prefix=BLOCKS
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5 cells=512})' | FileCheck %s --check-prefix=LARGE
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{steps=5})' -o %t.mlir
+// RUN: not stencilc %t.mlir --passes='builtin.module()' --emit=plan 2>&1 | FileCheck %s --check-prefix=APART
+// RUN: not stencil-opt %s --pass-pipeline='builtin.module(coalesce-relayout{cells=48})' 2>&1 | FileCheck %s --check-prefix=POWER
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(interleave-records)' | FileCheck %s --check-prefix=AOS
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(interleave-records,coalesce-relayout{always=on})' | FileCheck %s --check-prefix=AOS
 // A kernel by hand, with memory of its block behind its arguments, and a vector. Its own code stays as it is
-// where the fields are relaid. A module without arrays of structs stays as it is.
+// where the fields are relaid to an array for each number. With blocks it has a flat view of each number. A
+// module without arrays of structs stays as it is.
 
 // CHECK-DAG: stencil.layout = "relaid", {{.*}}sym_name = "W.h"
 // CHECK-DAG: stencil.layout = "relaid", {{.*}}sym_name = "W.u"
@@ -17,6 +24,20 @@
 // CHECK: gpu.func @pack_W(
 // CHECK: gpu.func @unpack_W(
 // CHECK: kernels = [@unpack_W]
+
+// BLOCKS-DAG: stencil.kernel_block = 64 : i64, stencil.layout = "relaid", {{.*}}sym_name = "W.h"
+// BLOCKS: kernels = [@pack_W]
+// BLOCKS-NEXT: kernels = [@k]
+// BLOCKS: gpu.func @k(%[[W:[a-z0-9]+]]: memref<f32> {{.*}}tiled.binding = "read_write", tiled.name = "W"},
+// BLOCKS-COUNT-2: memref.reinterpret_cast %[[W]] to offset: [0], sizes: [%{{.*}}], strides: [1]
+// BLOCKS: arith.andi
+// BLOCKS: gpu.func @pack_W(%{{[a-z0-9]+}}: memref<f32> {{.*}}tiled.name = "W"})
+// BLOCKS-COUNT-2: gpu.barrier
+// BLOCKS: kernels = [@unpack_W]
+
+// LARGE: layout_note = {{.*}}; an array for each number, as shared memory has no room for 512 cells
+// APART: error: @k has buffers of the numbers of @W, which is an array of blocks in kernels; run interleave-records
+// POWER: cells is a power of two, not 48
 
 // FEW: stencil.layout_note = "the transform moves 32 bytes a cell and saves 8.0 a step; it pays in a run of 5 steps or more; the program takes 4"
 // FEW-NOT: @pack_W

@@ -269,7 +269,8 @@ fn own_of(case: &Case, random: &mut Random) -> Vec<Step> {
     config.layout = match random.below(if records { 10 } else { 40 }) {
         0..=2 => RecordLayout::Aos,
         3 | 4 => RecordLayout::AosDirect,
-        5 | 6 => RecordLayout::AosRelaid,
+        5 => RecordLayout::AosRelaid,
+        6 => RecordLayout::AosBlocks,
         _ => RecordLayout::Soa,
     };
     config.no_fuse |= random.percent(50);
