@@ -174,6 +174,12 @@ impl Session {
         self
     }
 
+    /// The same for runs that may be out of core.
+    pub fn in_windows(mut self, windows: bool) -> Self {
+        self.options.config.lowering.windows = windows;
+        self
+    }
+
     /// The same with more params fixed at compile time. A module in MLIR keeps its sizes open.
     pub fn with_sizes(mut self, source: &Source, sizes: &BTreeMap<String, i64>) -> Self {
         if !stages::is_mlir(source) {

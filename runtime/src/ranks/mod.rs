@@ -43,10 +43,15 @@ mod timeline;
 mod work;
 
 pub use channels::{Channels, channels};
+pub(crate) use groups::groups;
+pub(crate) use region::{Area, Region};
+pub(crate) use run::fixed;
+pub(crate) use work::{Blocks, Form, Sharing, Work, key};
 pub use devices::{DeviceList, Devices};
 pub use error::RankError;
 pub use link::{Link, LinkError, Parcel, by_messages};
 pub use rate::LinkRate;
 pub use run::{PATIENCE, on_threads, take_part};
 pub use shared::{Shared, Traffic};
+pub(crate) use timeline::MOST_LAUNCHES;
 pub use timeline::{Span, Timeline, Track};

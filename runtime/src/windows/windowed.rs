@@ -1,0 +1,426 @@
+//! A run in windows, as a target: launches are gathered to a pass, and then each window is taken to
+//! the device, computed and brought back. While one is computed, the next one comes and the one
+//! before leaves.
+//!
+//! Between passes an array on the host holds each buffer that is needed. A window's rows are written
+//! back into the array from which they came. Its neighbours' halos have them too, and want them as
+//! they were before the pass: the next window is therefore loaded before this one is stored.
+
+use super::choose::{ALIGNMENT, Cutting, SIDES, even, lent};
+use super::error::WindowError;
+use super::live::Live;
+use super::slots::{Layout, Slots, Strips};
+use super::survey::Survey;
+use super::window::{Cut, Window, part_of};
+use crate::bind::{Bound, BufferId};
+use crate::execute::{Target, TargetError};
+use crate::launch::{Copy, Launch};
+use crate::ranks::{Region, Timeline, Track};
+use std::ops::Range;
+use std::time::Duration;
+
+/// A run of a plan in windows.
+pub struct Windowed<'r, 'p> {
+    survey: &'r Survey<'p>,
+    slots: &'r mut dyn Slots,
+    live: Live,
+    cutting: Cutting,
+    /// Bytes of a slot for each memory.
+    sizes: Vec<usize>,
+    /// For each side the slot of each memory.
+    sides: Vec<Vec<Option<usize>>>,
+    /// Windows so far.
+    windows: usize,
+    /// Launches asked for.
+    launches: usize,
+    /// The window that comes next, already on its way.
+    ahead: Option<Loaded>,
+    /// For each side the slots from which rows were stored last.
+    stored: Vec<Vec<usize>>,
+    /// Gets the times of copies and windows, if they are asked for.
+    timeline: Option<Timeline>,
+}
+
+/// A window whose cells are on the device, or on their way.
+struct Loaded {
+    place: Place,
+    window: Window,
+    side: usize,
+}
+
+/// A window of the run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    pass: usize,
+    cut: usize,
+}
+
+/// Loads of a window, and what buffers lend each other in it.
+type Loans = Vec<(BufferId, BufferId, Region)>;
+
+impl<'r, 'p> Windowed<'r, 'p> {
+    /// A run of some passes and windows on a device.
+    ///
+    /// # Errors
+    /// A window whose launches are unknown.
+    pub fn new(
+        survey: &'r Survey<'p>,
+        cutting: Cutting,
+        temps: bool,
+        slots: &'r mut dyn Slots,
+    ) -> Result<Self, WindowError> {
+        let live = Live::new(survey, &cutting.ends, temps)?;
+        let mut run = Self {
+            survey,
+            slots,
+            live,
+            cutting,
+            sizes: vec![0; survey.forms.len()],
+            sides: Vec::new(),
+            windows: 0,
+            launches: 0,
+            ahead: None,
+            stored: vec![Vec::new(); SIDES],
+            timeline: None,
+        };
+        run.measure()?;
+        Ok(run)
+    }
+
+    /// Notes the times of copies and windows, if a timeline is to have them.
+    pub fn note_times(&mut self, timeline: Option<&Timeline>) {
+        self.timeline = timeline.cloned();
+    }
+
+    /// Finds how large slots are.
+    fn measure(&mut self) -> Result<(), WindowError> {
+        let mut rows = vec![0; self.sizes.len()];
+        let mut start = 0;
+        let mut before: &[usize] = &[];
+        for (pass, end) in self.cutting.ends.iter().enumerate() {
+            // Passes of the same launches have the same windows, but for the last one.
+            let kinds = self.survey.kind.get(start..*end).unwrap_or_default();
+            start = *end;
+            if std::mem::replace(&mut before, kinds) == kinds && pass + 1 < self.cutting.ends.len() {
+                continue;
+            }
+            for cut in 0..self.cutting.cuts.len() {
+                let (window, _) = self.window(Place { pass, cut })?;
+                for (rows, holds) in rows.iter_mut().zip(&window.holds) {
+                    *rows = (*rows).max(holds.len());
+                }
+            }
+        }
+        even(self.survey, &mut rows);
+        let all = self.sizes.iter_mut().zip(rows).zip(&self.survey.forms);
+        all.for_each(|((size, rows), form)| *size = rows * form.columns * form.bytes);
+        let mut next = 0;
+        let sides = self.cutting.cuts.len().min(SIDES);
+        for _ in 0..sides {
+            let mut side = vec![None; self.sizes.len()];
+            for ((slot, size), whole) in side.iter_mut().zip(&self.sizes).zip(&self.survey.whole) {
+                if *size > 0 && !whole {
+                    *slot = Some(next);
+                    next += 1;
+                }
+            }
+            self.sides.push(side);
+        }
+        Ok(())
+    }
+
+    fn window(&self, place: Place) -> Result<(Window, Loans), WindowError> {
+        let missing = || WindowError::Fault("a window is not part of the run".to_owned());
+        let end = *self.cutting.ends.get(place.pass).ok_or_else(missing)?;
+        let before = place.pass.checked_sub(1).and_then(|pass| self.cutting.ends.get(pass));
+        let start = before.copied().unwrap_or(0);
+        let after = self.live.cells.get(place.pass + 1).ok_or_else(missing)?;
+        let cut: &Cut = self.cutting.cuts.get(place.cut).ok_or_else(missing)?;
+        let window = Window::new(self.survey, start..end, after, cut)?;
+        Ok(lent(window, &self.live, place.pass))
+    }
+
+    /// The window behind another one.
+    fn next(&self, Place { pass, cut }: Place) -> Option<Place> {
+        if cut + 1 < self.cutting.cuts.len() {
+            return Some(Place { pass, cut: cut + 1 });
+        }
+        (pass + 1 < self.cutting.ends.len()).then_some(Place { pass: pass + 1, cut: 0 })
+    }
+
+    fn bytes(&self, buffer: BufferId, rows: &Range<usize>) -> Result<Range<usize>, WindowError> {
+        let form = self.survey.form(buffer)?;
+        let row = form.columns * form.bytes;
+        Ok(rows.start * row..rows.end * row)
+    }
+
+    fn slot(&self, side: usize, buffer: BufferId) -> Result<usize, WindowError> {
+        let slot = self.sides.get(side).and_then(|side| *side.get(buffer.0)?);
+        slot.ok_or_else(|| WindowError::Fault(format!("memory {} has no slot", buffer.0)))
+    }
+
+    /// Takes a window to the device.
+    fn load(&mut self, place: Place) -> Result<Loaded, TargetError> {
+        let (window, loans) = self.window(place)?;
+        let side = self.windows % self.sides.len().max(1);
+        self.windows += 1;
+        self.turn(side, &window);
+        for (memory, holds) in window.holds.iter().enumerate() {
+            let buffer = BufferId(memory);
+            if !holds.is_empty() {
+                let bytes = self.bytes(buffer, holds)?;
+                self.slots.assign(self.slot(side, buffer)?, buffer, bytes)?;
+            }
+        }
+        let needed: Vec<(usize, BufferId)> =
+            self.live.at(place.pass).map(|(buffer, memory, _)| (buffer, memory)).collect();
+        for (buffer, memory) in needed {
+            let rows = window.needs.get(memory.0).map(Region::rows).unwrap_or_default();
+            if rows.is_empty() {
+                continue;
+            }
+            let host = self.live.hosts.get(buffer).copied().flatten();
+            let missing = || WindowError::Fault(format!("buffer {buffer} has no array"));
+            let (slot, bytes) = (self.slot(side, memory)?, self.bytes(memory, &rows)?);
+            self.slots.load(slot, host.ok_or_else(missing)?, bytes)?;
+        }
+        for (from, to, cells) in &loans {
+            let form = self.survey.form(*to)?;
+            for area in cells.areas() {
+                let pitch = form.columns * form.bytes;
+                let strips = Strips {
+                    first: area.rows.start * pitch + area.columns.start * form.bytes,
+                    width: area.columns.len() * form.bytes,
+                    pitch,
+                    count: area.rows.len(),
+                };
+                let (from, to) = (self.slot(side, *from)?, self.slot(side, *to)?);
+                self.slots.duplicate(from, to, &strips)?;
+            }
+        }
+        Ok(Loaded { place, window, side })
+    }
+
+    /// Gives memory that is loaded slots from which nothing is stored, where others of the same size
+    /// are free: then copies both ways overlap.
+    fn turn(&mut self, side: usize, window: &Window) {
+        let (Some(slots), Some(stored)) = (self.sides.get_mut(side), self.stored.get(side)) else {
+            return;
+        };
+        let loaded = |memory: usize| window.needs.get(memory).is_some_and(|one| !one.is_empty());
+        let busy = |slot: &Option<usize>| slot.is_some_and(|slot| stored.contains(&slot));
+        for memory in 0..slots.len() {
+            if !loaded(memory) || !slots.get(memory).is_some_and(busy) {
+                continue;
+            }
+            let free = (0..slots.len()).find(|other| {
+                !loaded(*other)
+                    && self.sizes.get(*other) == self.sizes.get(memory)
+                    && slots.get(*other).is_some_and(|slot| slot.is_some() && !busy(slot))
+            });
+            if let Some(free) = free {
+                slots.swap(memory, free);
+            }
+        }
+    }
+
+    fn compute(&mut self, loaded: &Loaded) -> Result<(), TargetError> {
+        let Loaded { window, side, .. } = loaded;
+        let mut slots = Vec::new();
+        for (memory, holds) in window.holds.iter().enumerate() {
+            if !holds.is_empty() {
+                slots.push(self.slot(*side, BufferId(memory))?);
+            }
+        }
+        self.slots.enter(&slots)?;
+        let mut valid = window.needs.clone();
+        for (place, work) in &window.works {
+            let (launch, _) = self.survey.launch(*place)?;
+            for (place, buffer) in self.survey.cut(launch) {
+                let (Some(loads), Some(valid)) = (work.loads.get(place), valid.get(buffer.0))
+                else {
+                    continue;
+                };
+                let spare = loads.without(valid);
+                if !spare.is_empty() {
+                    let runs = self.survey.form(buffer)?.runs(spare.areas());
+                    self.slots.scramble(buffer, &runs)?;
+                }
+            }
+            self.slots.launch(&part_of(launch, &work.blocks))?;
+            for (place, buffer) in self.survey.cut(launch) {
+                if let (Some(writes), Some(valid)) = (work.writes.get(place), valid.get_mut(buffer.0))
+                {
+                    valid.add(writes);
+                }
+            }
+        }
+        self.slots.leave()
+    }
+
+    /// The rows that a window brings back, each with the array of the host.
+    fn returns(&self, loaded: &Loaded) -> Result<Vec<(BufferId, usize, Range<usize>)>, WindowError> {
+        let (point, mut all) = (loaded.place.pass + 1, Vec::new());
+        let before = self.live.memory.get(loaded.place.pass).map(Vec::as_slice).unwrap_or_default();
+        for (buffer, memory, _) in self.live.at(point) {
+            let Some(host) = self.live.hosts.get(buffer).copied().flatten() else { continue };
+            let rows = loaded.window.gives.get(memory.0).map(Region::rows).unwrap_or_default();
+            let written = loaded.window.works.iter().any(|(place, work)| {
+                self.survey.launch(*place).is_ok_and(|(launch, _)| {
+                    let mut own = launch.buffers().filter(|(_, other)| *other == memory);
+                    own.any(|(place, _)| work.writes.get(place).is_some_and(|one| !one.is_empty()))
+                })
+            });
+            if !rows.is_empty() && (written || before.get(buffer) != Some(&memory)) {
+                all.push((memory, host, self.bytes(memory, &rows)?));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The bytes of arrays that a window loads.
+    fn takes(&self, place: Place) -> Result<Vec<(usize, Range<usize>)>, WindowError> {
+        let (window, _) = self.window(place)?;
+        let mut all = Vec::new();
+        for (buffer, memory, _) in self.live.at(place.pass) {
+            let rows = window.needs.get(memory.0).map(Region::rows).unwrap_or_default();
+            if let (Some(host), false) =
+                (self.live.hosts.get(buffer).copied().flatten(), rows.is_empty())
+            {
+                all.push((host, self.bytes(memory, &rows)?));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Does a pass.
+    fn pass(&mut self, pass: usize) -> Result<(), TargetError> {
+        for cut in 0..self.cutting.cuts.len() {
+            let place = Place { pass, cut };
+            let now = match self.ahead.take().filter(|ahead| ahead.place == place) {
+                Some(ahead) => ahead,
+                None => self.load(place)?,
+            };
+            let returns = self.returns(&now)?;
+            let next = self.next(place);
+            // A window of the same pass needs the rows as they were, one of the next pass as they
+            // become. With one side there is no memory for it yet.
+            let early = match next {
+                _ if self.sides.len() < 2 => false,
+                Some(next) if next.pass == pass => true,
+                Some(next) => !self.takes(next)?.iter().any(|(host, bytes)| {
+                    returns.iter().any(|(_, other, rows)| {
+                        host == other && rows.start < bytes.end && bytes.start < rows.end
+                    })
+                }),
+                None => false,
+            };
+            if let (true, Some(next)) = (early, next) {
+                self.ahead = Some(self.load(next)?);
+            }
+            self.compute(&now)?;
+            let mut stored = Vec::new();
+            for (memory, host, bytes) in returns {
+                let slot = self.slot(now.side, memory)?;
+                self.slots.store(slot, host, bytes)?;
+                stored.push(slot);
+            }
+            if let Some(last) = self.stored.get_mut(now.side) {
+                *last = stored;
+            }
+        }
+        Ok(())
+    }
+
+    /// The array on the host of a memory, as it is now.
+    fn host_of(&self, buffer: BufferId) -> Option<usize> {
+        let point = self.cutting.ends.iter().filter(|end| **end <= self.launches).count();
+        let memory = self.live.memory.get(point)?;
+        let place = memory.iter().position(|memory| *memory == buffer)?;
+        self.live.hosts.get(place).copied().flatten()
+    }
+}
+
+fn short() -> TargetError {
+    WindowError::Fault("an array on the host is too short".to_owned()).into()
+}
+
+impl Target for Windowed<'_, '_> {
+    fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
+        let sides = self.sides.iter().flatten().zip(self.sizes.iter().cycle());
+        let slots = sides.filter(|(slot, _)| slot.is_some()).map(|(_, size)| size + ALIGNMENT);
+        let hosts = self.live.hosts.iter().zip(&bound.buffers);
+        let hosts = hosts.filter(|(host, _)| host.is_some()).map(|(_, buffer)| buffer.bytes());
+        let whole = self.survey.whole.clone();
+        let layout = Layout { slots: slots.collect(), whole, hosts: hosts.collect() };
+        self.slots.open(bound, &layout)
+    }
+
+    fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
+        if self.survey.whole.get(buffer.0) == Some(&true) {
+            return self.slots.upload(buffer, bytes);
+        }
+        let Some(host) = self.host_of(buffer) else { return Ok(()) };
+        let to = self.slots.host(host)?;
+        to.get_mut(..bytes.len()).ok_or_else(short)?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
+        let Some(to) = self.host_of(to) else { return Ok(()) };
+        let missing = || WindowError::Fault("a copy from no array on the host".to_owned());
+        let from = self.host_of(from).ok_or_else(missing)?;
+        let bytes = self.slots.host(from)?.to_vec();
+        self.slots.host(to)?.get_mut(..bytes.len()).ok_or_else(short)?.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), TargetError> {
+        (self.launches, self.windows, self.ahead) = (0, 0, None);
+        if self.timeline.is_some() {
+            self.slots.note_times();
+        }
+        self.slots.begin()
+    }
+
+    fn launch(&mut self, _: &Launch<'_>) -> Result<(), TargetError> {
+        self.launches += 1;
+        match self.cutting.ends.iter().position(|end| *end == self.launches) {
+            Some(pass) => self.pass(pass),
+            None => Ok(()),
+        }
+    }
+
+    fn exchange(&mut self, _: &Copy) -> Result<(), TargetError> {
+        let program = self.survey.plan.program.clone();
+        Err(WindowError::Node { program, node: "exchange" }.into())
+    }
+
+    fn wait(&mut self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
+        let elapsed = self.slots.finish()?;
+        if let Some(timeline) = &self.timeline {
+            for (device, spans) in self.slots.times()?.into_iter().enumerate() {
+                timeline.add(Track { device, spans, left_out: 0 });
+            }
+        }
+        Ok(elapsed)
+    }
+
+    fn download(
+        &mut self,
+        buffer: BufferId,
+        first: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), TargetError> {
+        let missing = || WindowError::Fault(format!("memory {} has no array", buffer.0));
+        let host = self.host_of(buffer).ok_or_else(missing)?;
+        let from = self.slots.host(host)?;
+        let end = first.saturating_add(bytes.len());
+        bytes.copy_from_slice(from.get(first..end).ok_or_else(short)?);
+        Ok(())
+    }
+}
