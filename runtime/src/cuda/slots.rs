@@ -59,10 +59,12 @@ struct Slot {
     buffer: BufferId,
     /// The bytes of the buffer that it holds.
     bytes: Range<usize>,
-    /// The end of the last copy to it, of the last launch and of the last copy from it.
+    /// The end of the last copy to it, of the last window and of the last copy from it.
     loaded: Option<Arc<Event>>,
     used: Option<Arc<Event>>,
     stored: Option<Arc<Event>>,
+    /// The copies from it, by their places in its memory.
+    leaving: Uses,
 }
 
 impl Slot {
@@ -70,6 +72,13 @@ impl Slot {
     fn address(&self) -> u64 {
         let shift = (self.bytes.start % ALIGNMENT) as u64;
         (self.memory.address() + shift).wrapping_sub(self.bytes.start as u64)
+    }
+
+    /// The place of some bytes in its memory.
+    fn place(&self, bytes: &Range<usize>) -> Range<usize> {
+        let shift = self.bytes.start % ALIGNMENT;
+        let at = |byte: usize| (byte + shift).saturating_sub(self.bytes.start);
+        at(bytes.start)..at(bytes.end)
     }
 
     fn holds(&self, bytes: &Range<usize>) -> bool {
@@ -115,6 +124,7 @@ impl Windows {
                 loaded: None,
                 used: None,
                 stored: None,
+                leaving: Uses::default(),
             })
         };
         let host = |bytes: &usize| {
@@ -252,7 +262,6 @@ impl Slots for Program {
         let found = windows.slots.get_mut(slot);
         let room = |found: &&mut Slot| bytes.len() + ALIGNMENT <= found.memory.bytes();
         let found = found.filter(room).ok_or(outside)?;
-        hold(&windows.to, &[found.used.as_ref(), found.stored.as_ref()])?;
         (found.buffer, found.bytes) = (buffer, bytes);
         Ok(())
     }
@@ -265,7 +274,8 @@ impl Slots for Program {
         if !to.holds(&bytes) || bytes.end > from.memory.len() {
             return Err(outside.into());
         }
-        hold(&windows.to, &[from.written.last(&bytes)])?;
+        let leaving = to.leaving.last(&to.place(&bytes));
+        hold(&windows.to, &[to.used.as_ref(), leaving, from.written.last(&bytes)])?;
         let address = to.address().wrapping_add(bytes.start as u64);
         let source = from.memory.at(bytes.start).cast_const().cast();
         let stream = Arc::clone(&windows.to);
@@ -292,6 +302,7 @@ impl Slots for Program {
         let span = strips.span();
         let held = found.filter(|(from, to)| from.holds(&span) && to.holds(&span));
         let (source, target) = held.ok_or(outside)?;
+        hold(&windows.to, &[target.used.as_ref(), target.stored.as_ref()])?;
         let at = |slot: &Slot| slot.address().wrapping_add(span.start as u64);
         let copy = sys::CUDA_MEMCPY2D {
             srcXInBytes: 0,
@@ -385,6 +396,7 @@ impl Slots for Program {
         windows.note(2, &stream, begin)?;
         let found = windows.slots.get_mut(slot).zip(windows.hosts.get_mut(host));
         if let Some((from, to)) = found {
+            from.leaving.add(from.place(&bytes), &end);
             to.written.add(bytes, &end);
             from.stored = Some(end);
         }

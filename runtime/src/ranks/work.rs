@@ -306,6 +306,53 @@ impl<'l> Sharing<'l> {
         Ok(self.cells(used, form, (&share, &numbers), Which::Own)?.rows())
     }
 
+    /// Rows of an argument's buffer, in the coordinates of the program.
+    ///
+    /// # Errors
+    /// A size without a value.
+    pub fn part(&self, place: usize, rows: &Range<usize>) -> Result<Range<i64>, RankError> {
+        let origin = self.reach(place)?.map_or(0, |reach| reach.origin);
+        let at = |row: usize| i64::try_from(row).unwrap_or(i64::MAX).saturating_add(origin);
+        Ok(at(rows.start)..at(rows.end))
+    }
+
+    /// What remains of some work where the cells of some rows alone matter, in the coordinates of
+    /// the program.
+    ///
+    /// # Errors
+    /// A size without a value.
+    pub fn narrowed(
+        &self,
+        mut work: Work,
+        forms: &[Option<Form>],
+        part: &Range<i64>,
+    ) -> Result<Work, RankError> {
+        let regions = work.reads.iter_mut().zip(&mut work.writes);
+        for (place, ((reads, writes), form)) in regions.zip(forms).enumerate() {
+            let (Some(reach), Some(form)) = (self.reach(place)?, form) else { continue };
+            let rows = |which| {
+                let mut all = Region::default();
+                for rows in reach.around(part.clone(), (form.rows, which)) {
+                    all.add(&Area { rows, ..form.whole() }.into());
+                }
+                all
+            };
+            let own = rows(Which::Own);
+            let mut read = rows(Which::Read);
+            read.add(&own);
+            (*reads, *writes) = (reads.common(&read), writes.common(&own));
+        }
+        Ok(work)
+    }
+
+    /// How far an argument is read along the slowest dimension; none where any cell may be.
+    fn reach(&self, place: usize) -> Result<Option<Reach>, RankError> {
+        match self.used(place) {
+            Some(Use::Near(near)) => Reach::of(near, 0, self.sizes).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// All tiles of some rows of them.
     pub fn rows(&self, rows: Range<u32>) -> Vec<Range<u32>> {
         let beside = self.tiles.iter().skip(1).map(|count| 0..*count);

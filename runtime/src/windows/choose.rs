@@ -1,6 +1,10 @@
 //! How many launches a pass has, and how many rows a window: those with the shortest time by a
 //! model, of windows that fit.
 //!
+//! Windows begin at a tile, or in the middle of one: then a halo of half a tile costs no more than
+//! the tiles that it lies in. A window's halo ends within its neighbour, whose rows alone are still
+//! as they were before the pass.
+//!
 //! A window of `n` rows of tiles takes the longer of two times in a pass. Its launches take, for
 //! each cell, the time to move it between chip and device memory once a launch, and the time to
 //! compute it once a step. Its copies take their bytes over the rate of the connection, each way.
@@ -11,7 +15,7 @@ use super::error::WindowError;
 use super::limit::DeviceMemory;
 use super::live::Live;
 use super::survey::Survey;
-use super::window::{Cut, Window};
+use super::window::{Cut, Part, Window};
 use crate::bind::BufferId;
 use crate::device::{device_named, device_of};
 use crate::plan::Parts;
@@ -21,9 +25,13 @@ use crate::ranks::{Region, groups};
 pub const SIDES: usize = 2;
 /// Bytes by which a window may begin later in its memory, so that rows keep their alignment.
 pub const ALIGNMENT: usize = 256;
-/// Multiply-adds a cell and step. On an H200 kernels of many steps a launch took, beside moving the
-/// cells, as long as 9 (star2d1r), 15 (box2d1r) and 28 (star3d1r) of them by their rates.
-const WORK: f64 = 14.0;
+/// Multiply-adds a cell and step. By their rates on an H200 kernels of many steps a launch took,
+/// beside moving the cells, as long as 4 (star2d1r), 8 (box2d1r) and 14 (star3d1r) of them.
+const WORK: f64 = 4.5;
+/// The part of a connection's rate that copies both ways at a time reach.
+const BOTH_WAYS: f64 = 0.75;
+/// Steps after which buffers have the memory of the start, at most.
+const MOST_TURNS: usize = 4;
 /// Rates of a device that is not described: of its memory, its connection, and multiply-adds.
 const USUAL: (f64, f64, f64) = (100e9, 10e9, 100e9);
 
@@ -60,7 +68,7 @@ impl Rates {
         match named.or_else(|| device_of(&target.arch)) {
             Some(device) => Self {
                 memory: device.copy_bandwidth,
-                host: device.host_bandwidth,
+                host: device.host_bandwidth * BOTH_WAYS,
                 operations: if wide { device.fma_f64 } else { device.fma_f32 },
                 launch: device.launch_seconds,
             },
@@ -77,6 +85,7 @@ struct Choice {
     seconds: f64,
     launches: usize,
     tiles: usize,
+    shift: bool,
 }
 
 /// The passes and windows of a run in so much memory.
@@ -99,22 +108,23 @@ pub fn cutting(
     for (place, launches) in lengths.into_iter().enumerate() {
         let passes = count.div_ceil(launches);
         let grid = Grid::of(survey, launches - 1)?;
-        let mut tiles = grid.windows(1);
-        // From windows of all rows down to one row of tiles, each with two thirds of the one before.
-        while tiles > 0 {
-            let cuts = grid.cuts(tiles);
+        let scratch = live_scratch(&live, place);
+        for (tiles, shift) in grid.choices() {
+            let cuts = grid.cuts(tiles, shift);
             let probe = Probe::new(survey, &live, (place, launches), &cuts)?;
-            let needed = probe.bytes(survey);
+            let needed = probe.bytes(survey, &scratch);
+            if !probe.within {
+                continue;
+            }
             least = least.min(needed);
             if needed <= memory.0 {
                 let each = probe.seconds(survey, rates);
                 // The first window comes before anything computes, and the last one leaves behind it.
                 let seconds = each * (passes * cuts.len()) as f64 + 2.0 * probe.copy(survey, rates);
                 if best.as_ref().is_none_or(|best| seconds < best.seconds) {
-                    best = Some(Choice { seconds, launches, tiles });
+                    best = Some(Choice { seconds, launches, tiles, shift });
                 }
             }
-            tiles = if tiles > 8 { tiles * 4 / 5 } else { tiles - 1 };
         }
     }
     let program = survey.plan.program.clone();
@@ -122,14 +132,29 @@ pub fn cutting(
         return Err(WindowError::Memory { program, limit: memory, needed: least });
     };
     let grid = Grid::of(survey, best.launches - 1)?;
-    Ok(Cutting { ends: ends(count, best.launches), cuts: grid.cuts(best.tiles) })
+    Ok(Cutting { ends: ends(count, best.launches), cuts: grid.cuts(best.tiles, best.shift) })
 }
 
-/// Launches of a pass that are tried: those of whole steps, up to all of them.
+/// For each memory whether it holds nothing before and behind the first pass, of some length.
+fn live_scratch(live: &Live, place: usize) -> Vec<bool> {
+    let is_empty = |point: usize, memory: usize| {
+        let cells = live.cells.get(point).and_then(|cells| cells.get(memory));
+        cells.is_some_and(Region::is_empty)
+    };
+    let count = live.memory.first().map_or(0, Vec::len);
+    (0..count).map(|memory| is_empty(0, memory) && is_empty(place + 1, memory)).collect()
+}
+
+/// Launches of a pass that are tried: those of whole steps, up to all of them. Behind them each
+/// buffer has the memory that it had before, if that is possible.
 fn lengths(survey: &Survey<'_>) -> Vec<usize> {
     let count = survey.launches.len();
     let step = survey.launches.iter().position(|launch| launch.node.steps > 0);
     let step = step.map_or(1, |place| place + 1);
+    let turns: Vec<usize> = (0..=MOST_TURNS).map(|times| (times * step).min(count)).collect();
+    let memory = survey.memory(&turns);
+    let same = (1..=MOST_TURNS).find(|times| memory.get(*times) == memory.first());
+    let step = step * same.unwrap_or(1);
     let mut found = Vec::new();
     let mut times = 1;
     while times * step < count {
@@ -187,21 +212,31 @@ impl Grid {
         Ok(Self { rows, second: second.clamp(1, rows.max(1)), tile: tile.max(1) })
     }
 
-    /// Rows of tiles of one of some windows.
-    fn windows(&self, windows: usize) -> usize {
-        self.rows.div_ceil(self.tile).div_ceil(windows.max(1)).max(1)
+    /// Windows that are tried: their rows of tiles, from all down to one, and whether they begin in
+    /// the middle of a tile.
+    fn choices(&self) -> Vec<(usize, bool)> {
+        let mut found = Vec::new();
+        let mut tiles = self.rows.div_ceil(self.tile).max(1);
+        while tiles > 0 {
+            found.push((tiles, false));
+            if self.tile > 1 {
+                found.push((tiles, true));
+            }
+            tiles = if tiles > 16 { tiles * 7 / 8 } else { tiles - 1 };
+        }
+        found
     }
 
     /// Windows of some rows of tiles.
-    fn cuts(&self, tiles: usize) -> Vec<Cut> {
+    fn cuts(&self, tiles: usize, shift: bool) -> Vec<Cut> {
         let mut cuts = Vec::new();
         let mut start = 0;
+        let shift = if shift { self.tile / 2 } else { 0 };
         while start < self.rows.max(1) {
             let next = match start {
-                0 => self.second + (tiles - 1) * self.tile,
+                0 => self.second + (tiles - 1) * self.tile + shift,
                 start => start + tiles * self.tile,
             };
-            // A small rest goes with the last window.
             let last = next >= self.rows;
             let end = if last { self.rows } else { next };
             cuts.push(Cut { rows: start..end, last });
@@ -217,6 +252,8 @@ struct Probe {
     /// For each memory the rows of the largest window.
     rows: Vec<usize>,
     cuts: usize,
+    /// Whether halos end within the neighbours.
+    within: bool,
 }
 
 impl Probe {
@@ -230,24 +267,28 @@ impl Probe {
         let none = || WindowError::Fault("a run without windows".to_owned());
         let after = live.cells.get(place + 1).ok_or_else(none)?;
         let (mut rows, mut found) = (vec![0; survey.forms.len()], None);
+        let mut within = true;
         for place in [0, cuts.len() - 1, cuts.len() / 2] {
             let cut = cuts.get(place).ok_or_else(none)?;
             let window = lent(Window::new(survey, 0..launches, after, cut)?, live, 0).0;
             for (rows, holds) in rows.iter_mut().zip(&window.holds) {
                 *rows = (*rows).max(holds.len());
             }
+            within &= is_within(survey, &window, cuts, place);
             found = Some(window);
         }
         even(survey, &mut rows);
-        Ok(Self { window: found.ok_or_else(none)?, rows, cuts: cuts.len() })
+        Ok(Self { window: found.ok_or_else(none)?, rows, cuts: cuts.len(), within })
     }
 
     /// Bytes of device memory.
-    fn bytes(&self, survey: &Survey<'_>) -> u64 {
-        let sides = self.cuts.min(SIDES);
+    fn bytes(&self, survey: &Survey<'_>, scratch: &[bool]) -> u64 {
         let mut all = 0_u64;
         let buffers = self.rows.iter().zip(&survey.forms).zip(&survey.bound.buffers);
-        for (((rows, form), buffer), whole) in buffers.zip(&survey.whole) {
+        for ((((rows, form), buffer), whole), scratch) in
+            buffers.zip(&survey.whole).zip(scratch)
+        {
+            let sides = if *scratch { 1 } else { self.cuts.min(SIDES) };
             all += match whole {
                 true => buffer.bytes() as u64,
                 false if *rows == 0 => 0,
@@ -274,15 +315,15 @@ impl Probe {
     /// Seconds of a window in a pass.
     fn seconds(&self, survey: &Survey<'_>, rates: Rates) -> f64 {
         let mut computes = 0.0;
-        for (place, work) in &self.window.works {
+        for Part { place, work, spoils } in &self.window.works {
             let Ok((launch, _)) = survey.launch(*place) else { continue };
             let (mut bytes, mut cells) = (0_f64, 0_f64);
             for (place, buffer) in survey.cut(launch) {
                 let Some(form) = survey.forms.get(buffer.0) else { continue };
                 let row = (form.columns * form.bytes) as f64;
                 let of = |cells: Option<&Region>| cells.map_or(0, |cells| cells.rows().len()) as f64;
-                let writes = of(work.writes.get(place)) * row;
-                bytes += writes + of(work.reads.get(place)) * row;
+                let writes = of(spoils.get(place)) * row;
+                bytes += writes + of(work.loads.get(place)) * row;
                 let size = survey.bound.buffers.get(buffer.0).map_or(4, |one| one.element.size());
                 cells = cells.max(writes / size as f64);
             }
@@ -292,6 +333,14 @@ impl Probe {
         }
         computes.max(self.copy(survey, rates))
     }
+}
+
+/// Whether a window needs rows of the window before, and of none before that one.
+pub fn is_within(survey: &Survey<'_>, window: &Window, cuts: &[Cut], place: usize) -> bool {
+    let Some(before) = place.checked_sub(1).and_then(|place| cuts.get(place)) else { return true };
+    let needs = window.needs.iter().zip(&survey.forms);
+    let mut needs = needs.filter(|(needs, _)| !needs.is_empty());
+    needs.all(|(needs, form)| before.of(*form).start <= needs.rows().start)
 }
 
 /// Gives memory that rotates slots of as many rows, so that each may take the place of another.

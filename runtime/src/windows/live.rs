@@ -35,6 +35,14 @@ impl Live {
         Ok(Self { memory, cells, hosts, lender })
     }
 
+    /// For each memory whether it holds nothing that is needed before any of the first passes.
+    pub fn scratch(&self, passes: usize) -> Vec<bool> {
+        let count = self.memory.first().map_or(0, Vec::len);
+        let points = || self.cells.iter().take(passes);
+        let free = |memory: usize| points().all(|cells| cells.get(memory).is_some_and(Region::is_empty));
+        (0..count).map(free).collect()
+    }
+
     /// The buffers of the plan that are needed at a point, with their memory and cells.
     pub fn at(&self, point: usize) -> impl Iterator<Item = (usize, BufferId, &Region)> {
         let (memory, cells) = (self.memory.get(point), self.cells.get(point));

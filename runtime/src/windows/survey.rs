@@ -102,6 +102,14 @@ impl<'p> Survey<'p> {
         Ok(())
     }
 
+    /// Whether a window may compute no cell from cells without a value: a kernel that reads at
+    /// computed places might then read outside of a field.
+    pub fn is_exact(&self) -> bool {
+        self.kinds.iter().any(|kind| {
+            (0..kind.forms.len()).any(|place| matches!(kind.sharing.used(place), Some(Use::Whole)))
+        })
+    }
+
     /// The form of a buffer.
     pub fn form(&self, buffer: BufferId) -> Result<Form, WindowError> {
         let form = self.forms.get(buffer.0).copied();

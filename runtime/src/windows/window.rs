@@ -1,7 +1,8 @@
 //! What a window computes in a pass, which cells it needs before, and which rows it holds.
 //!
 //! It follows from the last launch back to the first one: a launch has to compute the cells that
-//! are needed behind it, in whole rows of tiles, and then needs the cells that these read.
+//! are needed behind it, and then needs the cells that these read. It computes whole rows of tiles.
+//! What they have beyond the needed cells has any value.
 
 use super::error::WindowError;
 use super::survey::{Kind, Survey};
@@ -11,11 +12,22 @@ use crate::ranks::{Blocks, Form, Region, Work, key};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// What a window does in a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The launch, by its place in the run.
+    pub place: usize,
+    /// The blocks, and the cells whose values matter.
+    pub work: Work,
+    /// For each argument the cells that are written, with those whose values do not matter.
+    pub spoils: Vec<Region>,
+}
+
 /// A window of a pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
-    /// The launches that it takes part in, by their places in the run, with what it does.
-    pub works: Vec<(usize, Work)>,
+    /// The launches that it takes part in.
+    pub works: Vec<Part>,
     /// For each memory the cells that it needs before.
     pub needs: Vec<Region>,
     /// For each memory the rows that it uses.
@@ -35,7 +47,7 @@ pub struct Cut {
 
 impl Cut {
     /// The rows of a buffer.
-    fn of(&self, form: Form) -> Range<usize> {
+    pub fn of(&self, form: Form) -> Range<usize> {
         let end = if self.last { form.rows } else { self.rows.end.min(form.rows) };
         self.rows.start.min(end)..end
     }
@@ -70,28 +82,35 @@ impl Window {
         let mut behind: BTreeMap<usize, Range<u32>> = BTreeMap::new();
         for place in pass.rev() {
             let (launch, kind) = survey.launch(place)?;
-            let Some(tiles) = window.tiles(survey, launch, kind)? else { continue };
+            let Some((tiles, part)) = window.tiles(survey, launch, kind)? else { continue };
             let tiles = match behind.get(&key(launch.node)) {
                 Some(other) => tiles.start.min(other.start)..tiles.end.max(other.end),
                 None => tiles,
             };
             behind.insert(key(launch.node), tiles.clone());
             let work = kind.sharing.work(&kind.forms, &kind.sharing.rows(tiles))?;
+            window.hold(survey.cut(launch), &work);
+            let spoils = work.writes.clone();
+            let work = match survey.is_exact() {
+                true => work,
+                false => kind.sharing.narrowed(work, &kind.forms, &part)?,
+            };
             window.add(survey.cut(launch), &work);
-            window.works.push((place, work));
+            window.works.push(Part { place, work, spoils });
         }
         window.works.reverse();
         Ok(window)
     }
 
-    /// The rows of tiles that compute what is needed behind a launch; none where nothing is.
+    /// The rows of tiles that compute what is needed behind a launch, and the rows that are, in the
+    /// coordinates of the program; none where nothing is.
     fn tiles(
         &self,
         survey: &Survey<'_>,
         launch: &Launch<'_>,
         kind: &Kind<'_>,
-    ) -> Result<Option<Range<u32>>, WindowError> {
-        let mut found: Option<Range<u32>> = None;
+    ) -> Result<Option<(Range<u32>, Range<i64>)>, WindowError> {
+        let mut found: Option<(Range<u32>, Range<i64>)> = None;
         for (place, buffer) in survey.cut(launch) {
             let (Some(needed), Some(writes), Some(Some(form))) =
                 (self.needs.get(buffer.0), kind.all.writes.get(place), kind.forms.get(place))
@@ -106,10 +125,12 @@ impl Window {
             let own = |tile: u32| kind.sharing.own_rows(place, *form, tile);
             let start = first(count, |tile| Ok(own(tile)?.end > rows.start))?;
             let end = first(count, |tile| Ok(own(tile)?.start >= rows.end))?;
-            let all = found.get_or_insert(start..end);
-            *all = all.start.min(start)..all.end.max(end);
+            let rows = kind.sharing.part(place, &rows)?;
+            let (tiles, part) = found.get_or_insert((start..end, rows.clone()));
+            *tiles = tiles.start.min(start)..tiles.end.max(end);
+            *part = part.start.min(rows.start)..part.end.max(rows.end);
         }
-        Ok(found.filter(|tiles| !tiles.is_empty()))
+        Ok(found.filter(|(tiles, _)| !tiles.is_empty()))
     }
 
     /// Notes what a launch uses: what it writes is needed no more before it, what it reads is.
@@ -127,7 +148,13 @@ impl Window {
             {
                 needs.add(reads);
             }
-            let used = [work.loads.get(*place), work.writes.get(*place), work.reads.get(*place)];
+        }
+    }
+
+    /// Notes the rows that a launch uses.
+    fn hold(&mut self, buffers: Vec<(usize, BufferId)>, work: &Work) {
+        for (place, buffer) in buffers {
+            let used = [work.loads.get(place), work.writes.get(place), work.reads.get(place)];
             let Some(holds) = self.holds.get_mut(buffer.0) else { continue };
             for rows in used.into_iter().flatten().map(Region::rows) {
                 *holds = joined(holds, &rows);

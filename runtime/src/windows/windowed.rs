@@ -6,18 +6,21 @@
 //! back into the array from which they came. Its neighbours' halos have them too, and want them as
 //! they were before the pass: the next window is therefore loaded before this one is stored.
 
-use super::choose::{ALIGNMENT, Cutting, SIDES, even, lent};
+use super::choose::{ALIGNMENT, Cutting, SIDES, even, is_within, lent};
 use super::error::WindowError;
 use super::live::Live;
 use super::slots::{Layout, Slots, Strips};
 use super::survey::Survey;
-use super::window::{Cut, Window, part_of};
+use super::window::{Cut, Part, Window, part_of};
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::launch::{Copy, Launch};
 use crate::ranks::{Region, Timeline, Track};
 use std::ops::Range;
 use std::time::Duration;
+
+/// Copies of a window are cut into so many, so that copies to memory follow those from it.
+const CHUNKS: usize = 8;
 
 /// A run of a plan in windows.
 pub struct Windowed<'r, 'p> {
@@ -27,6 +30,10 @@ pub struct Windowed<'r, 'p> {
     cutting: Cutting,
     /// Bytes of a slot for each memory.
     sizes: Vec<usize>,
+    /// Bytes of each slot.
+    slot_sizes: Vec<usize>,
+    /// Memory that holds nothing between passes, until the last one. Both sides have one slot for it.
+    scratch: Vec<bool>,
     /// For each side the slot of each memory.
     sides: Vec<Vec<Option<usize>>>,
     /// Windows so far.
@@ -76,6 +83,8 @@ impl<'r, 'p> Windowed<'r, 'p> {
             live,
             cutting,
             sizes: vec![0; survey.forms.len()],
+            slot_sizes: Vec::new(),
+            scratch: Vec::new(),
             sides: Vec::new(),
             windows: 0,
             launches: 0,
@@ -83,7 +92,9 @@ impl<'r, 'p> Windowed<'r, 'p> {
             stored: vec![Vec::new(); SIDES],
             timeline: None,
         };
+        run.scratch = run.live.scratch(run.cutting.ends.len());
         run.measure()?;
+        run.place_slots();
         Ok(run)
     }
 
@@ -106,6 +117,10 @@ impl<'r, 'p> Windowed<'r, 'p> {
             }
             for cut in 0..self.cutting.cuts.len() {
                 let (window, _) = self.window(Place { pass, cut })?;
+                if !is_within(self.survey, &window, &self.cutting.cuts, cut) {
+                    let fault = "a window's halo reaches beyond its neighbour".to_owned();
+                    return Err(WindowError::Fault(fault));
+                }
                 for (rows, holds) in rows.iter_mut().zip(&window.holds) {
                     *rows = (*rows).max(holds.len());
                 }
@@ -114,19 +129,29 @@ impl<'r, 'p> Windowed<'r, 'p> {
         even(self.survey, &mut rows);
         let all = self.sizes.iter_mut().zip(rows).zip(&self.survey.forms);
         all.for_each(|((size, rows), form)| *size = rows * form.columns * form.bytes);
-        let mut next = 0;
+        Ok(())
+    }
+
+    /// Gives memory its slots on each side.
+    fn place_slots(&mut self) {
         let sides = self.cutting.cuts.len().min(SIDES);
-        for _ in 0..sides {
-            let mut side = vec![None; self.sizes.len()];
-            for ((slot, size), whole) in side.iter_mut().zip(&self.sizes).zip(&self.survey.whole) {
-                if *size > 0 && !whole {
-                    *slot = Some(next);
-                    next += 1;
+        self.sides = vec![vec![None; self.sizes.len()]; sides];
+        for (memory, size) in self.sizes.iter().enumerate() {
+            if *size == 0 || self.survey.whole.get(memory) == Some(&true) {
+                continue;
+            }
+            let mut shared = None;
+            for slot in self.sides.iter_mut().filter_map(|side| side.get_mut(memory)) {
+                let own = shared.unwrap_or(self.slot_sizes.len());
+                if own == self.slot_sizes.len() {
+                    self.slot_sizes.push(size + ALIGNMENT);
+                }
+                *slot = Some(own);
+                if self.scratch.get(memory) == Some(&true) {
+                    shared = Some(own);
                 }
             }
-            self.sides.push(side);
         }
-        Ok(())
     }
 
     fn window(&self, place: Place) -> Result<(Window, Loans), WindowError> {
@@ -165,13 +190,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
         let side = self.windows % self.sides.len().max(1);
         self.windows += 1;
         self.turn(side, &window);
-        for (memory, holds) in window.holds.iter().enumerate() {
-            let buffer = BufferId(memory);
-            if !holds.is_empty() {
-                let bytes = self.bytes(buffer, holds)?;
-                self.slots.assign(self.slot(side, buffer)?, buffer, bytes)?;
-            }
-        }
+        self.assign(side, &window, false)?;
         let needed: Vec<(usize, BufferId)> =
             self.live.at(place.pass).map(|(buffer, memory, _)| (buffer, memory)).collect();
         for (buffer, memory) in needed {
@@ -182,7 +201,9 @@ impl<'r, 'p> Windowed<'r, 'p> {
             let host = self.live.hosts.get(buffer).copied().flatten();
             let missing = || WindowError::Fault(format!("buffer {buffer} has no array"));
             let (slot, bytes) = (self.slot(side, memory)?, self.bytes(memory, &rows)?);
-            self.slots.load(slot, host.ok_or_else(missing)?, bytes)?;
+            for part in chunks(&bytes) {
+                self.slots.load(slot, host.ok_or_else(missing)?, part)?;
+            }
         }
         for (from, to, cells) in &loans {
             let form = self.survey.form(*to)?;
@@ -201,6 +222,19 @@ impl<'r, 'p> Windowed<'r, 'p> {
         Ok(Loaded { place, window, side })
     }
 
+    /// Gives memory its rows of a window: scratch memory, which the window before may still use, or
+    /// all other.
+    fn assign(&mut self, side: usize, window: &Window, scratch: bool) -> Result<(), TargetError> {
+        for (memory, holds) in window.holds.iter().enumerate() {
+            let buffer = BufferId(memory);
+            if !holds.is_empty() && self.scratch.get(memory) == Some(&scratch) {
+                let bytes = self.bytes(buffer, holds)?;
+                self.slots.assign(self.slot(side, buffer)?, buffer, bytes)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Gives memory that is loaded slots from which nothing is stored, where others of the same size
     /// are free: then copies both ways overlap.
     fn turn(&mut self, side: usize, window: &Window) {
@@ -215,6 +249,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
             }
             let free = (0..slots.len()).find(|other| {
                 !loaded(*other)
+                    && self.scratch.get(*other) != Some(&true)
                     && self.sizes.get(*other) == self.sizes.get(memory)
                     && slots.get(*other).is_some_and(|slot| slot.is_some() && !busy(slot))
             });
@@ -226,6 +261,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
 
     fn compute(&mut self, loaded: &Loaded) -> Result<(), TargetError> {
         let Loaded { window, side, .. } = loaded;
+        self.assign(*side, window, true)?;
         let mut slots = Vec::new();
         for (memory, holds) in window.holds.iter().enumerate() {
             if !holds.is_empty() {
@@ -234,7 +270,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
         }
         self.slots.enter(&slots)?;
         let mut valid = window.needs.clone();
-        for (place, work) in &window.works {
+        for Part { place, work, spoils } in &window.works {
             let (launch, _) = self.survey.launch(*place)?;
             for (place, buffer) in self.survey.cut(launch) {
                 let (Some(loads), Some(valid)) = (work.loads.get(place), valid.get(buffer.0))
@@ -249,8 +285,10 @@ impl<'r, 'p> Windowed<'r, 'p> {
             }
             self.slots.launch(&part_of(launch, &work.blocks))?;
             for (place, buffer) in self.survey.cut(launch) {
-                if let (Some(writes), Some(valid)) = (work.writes.get(place), valid.get_mut(buffer.0))
+                if let (Some(writes), Some(spoils), Some(valid)) =
+                    (work.writes.get(place), spoils.get(place), valid.get_mut(buffer.0))
                 {
+                    *valid = valid.without(spoils);
                     valid.add(writes);
                 }
             }
@@ -265,7 +303,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
         for (buffer, memory, _) in self.live.at(point) {
             let Some(host) = self.live.hosts.get(buffer).copied().flatten() else { continue };
             let rows = loaded.window.gives.get(memory.0).map(Region::rows).unwrap_or_default();
-            let written = loaded.window.works.iter().any(|(place, work)| {
+            let written = loaded.window.works.iter().any(|Part { place, work, .. }| {
                 self.survey.launch(*place).is_ok_and(|(launch, _)| {
                     let mut own = launch.buffers().filter(|(_, other)| *other == memory);
                     own.any(|(place, _)| work.writes.get(place).is_some_and(|one| !one.is_empty()))
@@ -322,7 +360,9 @@ impl<'r, 'p> Windowed<'r, 'p> {
             let mut stored = Vec::new();
             for (memory, host, bytes) in returns {
                 let slot = self.slot(now.side, memory)?;
-                self.slots.store(slot, host, bytes)?;
+                for part in chunks(&bytes) {
+                    self.slots.store(slot, host, part)?;
+                }
                 stored.push(slot);
             }
             if let Some(last) = self.stored.get_mut(now.side) {
@@ -341,18 +381,23 @@ impl<'r, 'p> Windowed<'r, 'p> {
     }
 }
 
+/// Parts of a copy. Small ones are not worth a copy of their own.
+fn chunks(bytes: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+    let (end, least) = (bytes.end, 1 << 20);
+    let size = bytes.len().div_ceil(CHUNKS).max(least);
+    bytes.clone().step_by(size).map(move |first| first..(first + size).min(end))
+}
+
 fn short() -> TargetError {
     WindowError::Fault("an array on the host is too short".to_owned()).into()
 }
 
 impl Target for Windowed<'_, '_> {
     fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
-        let sides = self.sides.iter().flatten().zip(self.sizes.iter().cycle());
-        let slots = sides.filter(|(slot, _)| slot.is_some()).map(|(_, size)| size + ALIGNMENT);
         let hosts = self.live.hosts.iter().zip(&bound.buffers);
         let hosts = hosts.filter(|(host, _)| host.is_some()).map(|(_, buffer)| buffer.bytes());
         let whole = self.survey.whole.clone();
-        let layout = Layout { slots: slots.collect(), whole, hosts: hosts.collect() };
+        let layout = Layout { slots: self.slot_sizes.clone(), whole, hosts: hosts.collect() };
         self.slots.open(bound, &layout)
     }
 

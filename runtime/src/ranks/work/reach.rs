@@ -42,7 +42,8 @@ pub fn of_points(points: &Points, blocks: &Range<u32>, sizes: &Sizes) -> Result<
 /// The cells of a buffer at a part and around it, along a dimension.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach {
-    origin: i64,
+    /// The coordinate of the buffer's first cell.
+    pub origin: i64,
     below: i64,
     above: i64,
     spare_below: i64,

@@ -1,6 +1,7 @@
 //! The work of devices, by hand.
 
 use super::*;
+use crate::plan::{Points, Tiles};
 use crate::bind::{Request, bind};
 use crate::plan::tests::banded;
 use crate::plan::{Bands, Order, Plan};
