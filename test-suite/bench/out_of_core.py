@@ -4,6 +4,7 @@
     python3 test-suite/bench/out_of_core.py bits STENCILC         results, bit for bit
     python3 test-suite/bench/out_of_core.py rates STENCILC OUT    rates of star2d1r
     python3 test-suite/bench/out_of_core.py timeline STENCILC OUT a picture of copies and launches
+    python3 test-suite/bench/out_of_core.py four STENCILC FOLDER SECONDS  grids of 4 x the memory
     python3 test-suite/bench/out_of_core.py all STENCILC FOLDER SECONDS
 
 STENCILC is the compiler's file. Rates are in 10^9 cells a second, with all copies of the run but
@@ -17,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import common
@@ -38,6 +40,14 @@ RATES = [
     ((32768, 32768), 4000, (None, 2048, 4096, 1024)),
     ((131072, 32768), 1500, (None, 4096)),
     ((65536, 65536), 1500, (None, 4096)),
+]
+
+
+# Those of four times the memory alone.
+FOUR = [
+    ((131072, 32768), 1500, (None, 4096)),
+    ((32768, 32768), 4000, (None, 1024, 2048)),
+    ((65536, 65536), 1500, (4096,)),
 ]
 
 
@@ -87,10 +97,10 @@ def told(text):
     return " ".join(text.split())[-200:]
 
 
-def rates(tool, out):
+def rates(tool, out, grids=None):
     """Measures star2d1r in core and out of core."""
     rows = []
-    for shape, steps, limits in RATES:
+    for shape, steps, limits in grids or RATES:
         shape = tuple(max(extent // DIVIDE, 8) for extent in shape)
         alone = None
         for memory in limits:
@@ -106,7 +116,7 @@ def rates(tool, out):
                 continue
             found = [float(re.search(r"([\d.]+) GCells/s", text)[1]) for text in texts]
             rate = max(found)
-            alone = alone or rate
+            alone = rate if memory is None else alone
             passes = re.search(r"out of core: (.*)", texts[0])
             add(rows, {
                 "cells": common.size(shape), "steps": steps,
@@ -114,7 +124,7 @@ def rates(tool, out):
                 "grid over memory": "" if memory is None else
                 f"{shape[0] * shape[1] * 4 * DIVIDE ** 2 / memory / 2 ** 20:.1f}",
                 "gcells": f"{rate:.0f}", "low": f"{min(found):.0f}", "high": f"{rate:.0f}",
-                "percent of in core": f"{100 * rate / max(alone, 1e-9):.1f}",
+                "percent of in core": f"{100 * rate / alone:.1f}" if alone else "",
                 "windows": passes[1] if passes else ""}, out)
 
 
@@ -122,13 +132,21 @@ def timeline(tool, out):
     """Draws when copies and launches go on."""
     shape = tuple(max(extent // DIVIDE, 8) for extent in (32768, 32768))
     limit = f"{2048 * 1024 // DIVIDE ** 2}KiB"
-    text = common.call(command(tool, "star2d1r", shape, "A", 1000, limit, "--timeline", out)).stderr
-    print(told(text))
+    words = command(tool, "star2d1r", shape, "A", 1000, limit, "--timeline", out)
+    print(told(run(words)[1]), flush=True)
+
+
+def four(tool, folder, seconds):
+    """Grids four times the memory, and a timeline."""
+    Clock.end = time.monotonic() + float(seconds)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    timeline(tool, folder / "out-of-core.svg")
+    rates(tool, folder / "out-of-core.tsv", FOUR)
 
 
 def everything(tool, folder, seconds):
     """All of it, in limited time."""
-    import time
     Clock.end = time.monotonic() + float(seconds)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -142,4 +160,4 @@ if __name__ == "__main__":
     task, *places = sys.argv[1:]
     if task == "bits":
         sys.exit(bits(*places) > 0)
-    {"rates": rates, "timeline": timeline, "all": everything}[task](*places)
+    {"rates": rates, "timeline": timeline, "four": four, "all": everything}[task](*places)

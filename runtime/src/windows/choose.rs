@@ -26,9 +26,12 @@ pub const SIDES: usize = 2;
 /// Bytes by which a window may begin later in its memory, so that rows keep their alignment.
 pub const ALIGNMENT: usize = 256;
 /// Multiply-adds a cell and step. By their rates on an H200 kernels of many steps a launch took,
-/// beside moving the cells, as long as 4 (star2d1r), 8 (box2d1r) and 14 (star3d1r) of them.
-const WORK: f64 = 4.5;
-/// The part of a connection's rate that copies both ways at a time reach.
+/// beside moving the cells, as long as 4 (star2d1r), 8 (box2d1r) and 14 (star3d1r) of them, and
+/// star2d1r in windows as long as 3.5. Few are better than many: a pass that is too short waits for
+/// copies, and one that is too long computes some more rows twice.
+const WORK: f64 = 3.5;
+/// The part of a connection's rate that copies have which go both ways at a time: on an H200 48 of
+/// 64 GB/s.
 const BOTH_WAYS: f64 = 0.75;
 /// Steps after which buffers have the memory of the start, at most.
 const MOST_TURNS: usize = 4;
@@ -118,9 +121,7 @@ pub fn cutting(
             }
             least = least.min(needed);
             if needed <= memory.0 {
-                let each = probe.seconds(survey, rates);
-                // The first window comes before anything computes, and the last one leaves behind it.
-                let seconds = each * (passes * cuts.len()) as f64 + 2.0 * probe.copy(survey, rates);
+                let seconds = probe.seconds(survey, rates, passes);
                 if best.as_ref().is_none_or(|best| seconds < best.seconds) {
                     best = Some(Choice { seconds, launches, tiles, shift });
                 }
@@ -246,9 +247,10 @@ impl Grid {
     }
 }
 
-/// The largest window of a pass, as the model sees it.
+/// The windows of a pass, as the model sees them.
 struct Probe {
-    window: Window,
+    /// Some windows, each with the number of those that it stands for.
+    windows: Vec<(Window, usize)>,
     /// For each memory the rows of the largest window.
     rows: Vec<usize>,
     cuts: usize,
@@ -257,7 +259,8 @@ struct Probe {
 }
 
 impl Probe {
-    /// Of the windows of the first pass: the first one, one in the middle and the last one.
+    /// Of the windows of the first pass: the first one, one in the middle for all but two, and the
+    /// last one.
     fn new(
         survey: &Survey<'_>,
         live: &Live,
@@ -266,19 +269,24 @@ impl Probe {
     ) -> Result<Self, WindowError> {
         let none = || WindowError::Fault("a run without windows".to_owned());
         let after = live.cells.get(place + 1).ok_or_else(none)?;
-        let (mut rows, mut found) = (vec![0; survey.forms.len()], None);
+        let (mut rows, mut windows) = (vec![0; survey.forms.len()], Vec::new());
         let mut within = true;
-        for place in [0, cuts.len() - 1, cuts.len() / 2] {
+        let between = cuts.len().saturating_sub(2);
+        let last = cuts.len().saturating_sub(1);
+        for (place, count) in [(0, 1), (cuts.len() / 2, between), (last, usize::from(last > 0))] {
+            if count == 0 {
+                continue;
+            }
             let cut = cuts.get(place).ok_or_else(none)?;
             let window = lent(Window::new(survey, 0..launches, after, cut)?, live, 0).0;
             for (rows, holds) in rows.iter_mut().zip(&window.holds) {
                 *rows = (*rows).max(holds.len());
             }
             within &= is_within(survey, &window, cuts, place);
-            found = Some(window);
+            windows.push((window, count));
         }
         even(survey, &mut rows);
-        Ok(Self { window: found.ok_or_else(none)?, rows, cuts: cuts.len(), within })
+        Ok(Self { windows, rows, cuts: cuts.len(), within })
     }
 
     /// Bytes of device memory.
@@ -298,41 +306,46 @@ impl Probe {
         all
     }
 
-    /// Seconds of the copies to the device and back.
-    fn copies(&self, survey: &Survey<'_>, rates: Rates) -> [f64; 2] {
-        let bytes = |cells: &[Region]| -> f64 {
-            let all = cells.iter().zip(&survey.forms);
-            all.map(|(cells, form)| (cells.rows().len() * form.columns * form.bytes) as f64).sum()
-        };
-        [bytes(&self.window.needs) / rates.host, bytes(&self.window.gives) / rates.host]
+    /// Seconds of all passes.
+    fn seconds(&self, survey: &Survey<'_>, rates: Rates, passes: usize) -> f64 {
+        let windows = || self.windows.iter();
+        let each = windows().map(|(window, count)| {
+            computes(survey, rates, window).max(copies(survey, rates, window)) * *count as f64
+        });
+        // The first window comes before anything computes, and the last one leaves behind it.
+        let ends = windows().map(|(window, _)| copies(survey, rates, window)).fold(0.0, f64::max);
+        each.sum::<f64>() * passes as f64 + 2.0 * ends
     }
+}
 
-    fn copy(&self, survey: &Survey<'_>, rates: Rates) -> f64 {
-        let [to, from] = self.copies(survey, rates);
-        to.max(from)
-    }
+/// Seconds of the copies of a window, which go both ways at a time.
+fn copies(survey: &Survey<'_>, rates: Rates, window: &Window) -> f64 {
+    let bytes = |cells: &[Region]| -> f64 {
+        let all = cells.iter().zip(&survey.forms);
+        all.map(|(cells, form)| (cells.rows().len() * form.columns * form.bytes) as f64).sum()
+    };
+    bytes(&window.needs).max(bytes(&window.gives)) / rates.host
+}
 
-    /// Seconds of a window in a pass.
-    fn seconds(&self, survey: &Survey<'_>, rates: Rates) -> f64 {
-        let mut computes = 0.0;
-        for Part { place, work, spoils } in &self.window.works {
-            let Ok((launch, _)) = survey.launch(*place) else { continue };
-            let (mut bytes, mut cells) = (0_f64, 0_f64);
-            for (place, buffer) in survey.cut(launch) {
-                let Some(form) = survey.forms.get(buffer.0) else { continue };
-                let row = (form.columns * form.bytes) as f64;
-                let of = |cells: Option<&Region>| cells.map_or(0, |cells| cells.rows().len()) as f64;
-                let writes = of(spoils.get(place)) * row;
-                bytes += writes + of(work.loads.get(place)) * row;
-                let size = survey.bound.buffers.get(buffer.0).map_or(4, |one| one.element.size());
-                cells = cells.max(writes / size as f64);
-            }
-            let steps = f64::from(launch.node.steps.max(1));
-            computes += bytes / rates.memory + cells * steps * WORK / rates.operations;
-            computes += rates.launch;
+/// Seconds of the launches of a window.
+fn computes(survey: &Survey<'_>, rates: Rates, window: &Window) -> f64 {
+    let mut seconds = 0.0;
+    for Part { place, work, spoils } in &window.works {
+        let Ok((launch, _)) = survey.launch(*place) else { continue };
+        let (mut bytes, mut cells) = (0_f64, 0_f64);
+        for (place, buffer) in survey.cut(launch) {
+            let Some(form) = survey.forms.get(buffer.0) else { continue };
+            let row = (form.columns * form.bytes) as f64;
+            let of = |cells: Option<&Region>| cells.map_or(0, |cells| cells.rows().len()) as f64;
+            let writes = of(spoils.get(place)) * row;
+            bytes += writes + of(work.loads.get(place)) * row;
+            let size = survey.bound.buffers.get(buffer.0).map_or(4, |one| one.element.size());
+            cells = cells.max(writes / size as f64);
         }
-        computes.max(self.copy(survey, rates))
+        let steps = f64::from(launch.node.steps.max(1));
+        seconds += bytes / rates.memory + cells * steps * WORK / rates.operations + rates.launch;
     }
+    seconds
 }
 
 /// Whether a window needs rows of the window before, and of none before that one.
