@@ -301,22 +301,6 @@ pub(crate) struct CommonArgs {
     pub(crate) timing: bool,
 }
 
-/// For two files, says that one is expected; clap takes the second one for a command.
-fn several_programs(error: &mut clap::Error) {
-    let second = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand]
-        .into_iter()
-        .find_map(|kind| error.get(kind));
-    let Some(ContextValue::String(second)) = second else { return };
-    let is_program = second.ends_with(".stencil") || second.ends_with(".mlir");
-    if is_program && !second.starts_with('-') {
-        let tip = format!(
-            "one program is expected; compile it by 'stencilc {second}', run it by 'stencilc run \
-             {second}'"
-        );
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
-}
-
 impl CommonArgs {
     /// The session that the options describe.
     pub(crate) fn session(&self, source: &Source) -> Result<Session, Failure> {
@@ -405,7 +389,7 @@ impl Cli {
     /// What is wrong with it, or the help that was asked for.
     pub fn read() -> Result<Self, clap::Error> {
         Self::try_parse().map_err(|mut error| {
-            several_programs(&mut error);
+            help::several_programs(&mut error);
             let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
                 return error;
             };

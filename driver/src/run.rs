@@ -275,7 +275,8 @@ impl Job<'_> {
             let mut write = |values: &mut Values<'_>| files.write_parts(begin, values);
             let results = Some(&mut write as TakeResults<'_>);
             let link = link.map(|link| link as &mut dyn Link);
-            let hooks = Hooks { devices, device_memory, timeline, link, results, ..Hooks::default() };
+            let hooks =
+                Hooks { devices, device_memory, timeline, link, results, ..Hooks::default() };
             return self.run_on(target, &self.inputs, request, hooks);
         }
         let finite = args.check_finite && target == Target::Reference;

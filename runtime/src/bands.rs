@@ -166,7 +166,8 @@ impl Cut {
         let rows = launch.rows.filter(|_| fills);
         let count = rows.map_or(1, |rows| (rows.count / rows.reach.max(1)).clamp(1, MOST));
         let start = |band: u32| {
-            first + u32::try_from(u64::from(all) * u64::from(band) / u64::from(count)).unwrap_or(all)
+            first
+                + u32::try_from(u64::from(all) * u64::from(band) / u64::from(count)).unwrap_or(all)
         };
         Self {
             kernel: launch.index,

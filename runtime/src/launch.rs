@@ -187,7 +187,8 @@ impl Launch<'_> {
 
     /// The launch of some rows alone, which may be cut into bands; the whole where it has none.
     pub fn some_rows(&self, own: &Range<u32>) -> Self {
-        let rows = self.rows.map(|rows| Rows { first: own.start, count: own.end - own.start, ..rows });
+        let rows =
+            self.rows.map(|rows| Rows { first: own.start, count: own.end - own.start, ..rows });
         Self { rows, ..self.band(own) }
     }
 

@@ -28,8 +28,7 @@ impl Pinned {
             }
             result => stream.ok("cuMemAllocHost", result)?,
         }
-        let mut pinned =
-            Self { first: Handle(first.cast()), bytes, stream: Arc::clone(stream) };
+        let mut pinned = Self { first: Handle(first.cast()), bytes, stream: Arc::clone(stream) };
         pinned.bytes_mut().fill(0);
         Ok(pinned)
     }

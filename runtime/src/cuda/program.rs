@@ -44,7 +44,7 @@ pub struct Program {
     /// What a launch costs by itself, of plans that leave the pyramid height to the run.
     null: Option<Arc<Null>>,
     /// The end of the last run that was sent and not waited for.
-    replayed: Option<Event>,
+    pub(super) replayed: Option<Event>,
     pub(super) stream: Arc<Stream>,
     /// The program's name.
     name: Arc<str>,
@@ -193,14 +193,6 @@ impl Program {
     /// what was sent.
     pub(super) fn not_sent(&self, error: CudaError) -> CudaError {
         self.stream.synchronize().map_or_else(|fault| self.of_kernels(fault), |()| error)
-    }
-
-    /// The end of the last run that was sent and not waited for.
-    pub(super) fn replayed(&mut self) -> Result<&Event, CudaError> {
-        if self.replayed.is_none() {
-            self.replayed = Some(Event::new(&self.stream)?);
-        }
-        self.replayed.as_ref().ok_or_else(|| self.mismatch("there is no event".to_owned()))
     }
 
     /// An error of a kernel that ran, told as such.

@@ -323,9 +323,9 @@ impl Slots for Program {
             Height: strips.count,
         };
         // SAFETY: both slots hold all stretches, as was checked, and stay until the copy ended.
-        windows.to.ok("cuMemcpy2DAsync", unsafe {
-            sys::cuMemcpy2DAsync_v2(&copy, windows.to.raw())
-        })?;
+        windows
+            .to
+            .ok("cuMemcpy2DAsync", unsafe { sys::cuMemcpy2DAsync_v2(&copy, windows.to.raw()) })?;
         let end = end_of(&windows.to)?;
         if let Some(slot) = windows.slots.get_mut(to) {
             slot.loaded = Some(end);

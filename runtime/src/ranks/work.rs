@@ -239,11 +239,7 @@ impl<'l> Sharing<'l> {
     ///
     /// # Errors
     /// Blocks that are not those of tiles.
-    pub fn work(
-        &self,
-        forms: &[Option<Form>],
-        share: &[Range<u32>],
-    ) -> Result<Work, RankError> {
+    pub fn work(&self, forms: &[Option<Form>], share: &[Range<u32>]) -> Result<Work, RankError> {
         let (blocks, numbers) = self.blocks(share)?;
         let (mut reads, mut loads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
         for (place, (argument, form)) in self.launch.arguments.iter().zip(forms).enumerate() {
@@ -294,12 +290,7 @@ impl<'l> Sharing<'l> {
     ///
     /// # Errors
     /// A size without a value, and rows with gaps.
-    pub fn own_rows(
-        &self,
-        place: usize,
-        form: Form,
-        tile: u32,
-    ) -> Result<Range<usize>, RankError> {
+    pub fn own_rows(&self, place: usize, form: Form, tile: u32) -> Result<Range<usize>, RankError> {
         let share = self.rows(tile..tile + 1);
         let numbers = [tile..tile + 1];
         let Some(used) = self.used(place) else { return Ok(0..0) };

@@ -192,9 +192,10 @@ impl Grid {
     /// By the tiles of a launch.
     fn of(survey: &Survey<'_>, place: usize) -> Result<Self, WindowError> {
         let (launch, kind) = survey.launch(place)?;
-        let rows = survey.cut(launch).into_iter().filter_map(|(_, buffer)| {
-            survey.forms.get(buffer.0).map(|form| form.rows)
-        });
+        let rows = survey
+            .cut(launch)
+            .into_iter()
+            .filter_map(|(_, buffer)| survey.forms.get(buffer.0).map(|form| form.rows));
         let rows = rows.max().unwrap_or(1);
         let cut = launch.node.cut.as_deref();
         let tile = match cut.map(|cut| &cut.parts) {
@@ -293,9 +294,7 @@ impl Probe {
     fn bytes(&self, survey: &Survey<'_>, scratch: &[bool]) -> u64 {
         let mut all = 0_u64;
         let buffers = self.rows.iter().zip(&survey.forms).zip(&survey.bound.buffers);
-        for ((((rows, form), buffer), whole), scratch) in
-            buffers.zip(&survey.whole).zip(scratch)
-        {
+        for ((((rows, form), buffer), whole), scratch) in buffers.zip(&survey.whole).zip(scratch) {
             let sides = if *scratch { 1 } else { self.cuts.min(SIDES) };
             all += match whole {
                 true => buffer.bytes() as u64,

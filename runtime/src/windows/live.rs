@@ -39,7 +39,8 @@ impl Live {
     pub fn scratch(&self, passes: usize) -> Vec<bool> {
         let count = self.memory.first().map_or(0, Vec::len);
         let points = || self.cells.iter().take(passes);
-        let free = |memory: usize| points().all(|cells| cells.get(memory).is_some_and(Region::is_empty));
+        let free =
+            |memory: usize| points().all(|cells| cells.get(memory).is_some_and(Region::is_empty));
         (0..count).map(free).collect()
     }
 

@@ -56,11 +56,7 @@ pub struct Shape {
 ///
 /// # Errors
 /// As [`run`] before its first launch.
-pub fn windows_of(
-    plan: &Plan,
-    bound: &Bound,
-    memory: DeviceMemory,
-) -> Result<Shape, WindowError> {
+pub fn windows_of(plan: &Plan, bound: &Bound, memory: DeviceMemory) -> Result<Shape, WindowError> {
     let fixed = ranks::fixed(plan, bound);
     Ok(choose::cutting(&Survey::new(plan, &fixed)?, memory, false)?.shape())
 }

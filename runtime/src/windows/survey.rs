@@ -81,9 +81,8 @@ impl<'p> Survey<'p> {
         for (launch, kind) in self.launches.iter().zip(&self.kind) {
             let Some(known) = self.kinds.get(*kind) else { continue };
             for (place, buffer) in launch.buffers() {
-                let is_written = launch.node.arguments.get(place).is_some_and(|one| {
-                    one.written().is_some()
-                });
+                let is_written =
+                    launch.node.arguments.get(place).is_some_and(|one| one.written().is_some());
                 if let (true, Some(by)) = (is_written, written.get_mut(buffer.0)) {
                     by.get_or_insert(&launch.kernel.name);
                 }

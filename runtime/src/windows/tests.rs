@@ -59,8 +59,7 @@ fn a_halo_shrinks_from_launch_to_launch() {
     assert_eq!(window.gives[1].rows(), 160..224);
     assert!(window.gives[0].is_empty() && window.needs[1].is_empty());
     assert_eq!(window.needs[0].rows(), 154..230);
-    let writes: Vec<_> =
-        window.works.iter().map(|part| part.work.writes[2].rows()).collect();
+    let writes: Vec<_> = window.works.iter().map(|part| part.work.writes[2].rows()).collect();
     assert_eq!(writes, [156..228, 158..226, 160..224]);
     // Tiles are whole: the first launches compute rows 144 to 240.
     let spoils: Vec<_> = window.works.iter().map(|part| part.spoils[2].rows()).collect();
@@ -98,9 +97,8 @@ fn less_memory_makes_more_windows() {
     let plan = plan();
     let bound = sized(&plan, 3200, 40);
     let all = bound.device_bytes();
-    let counts = [1, 2, 4, 8].map(|part| {
-        windows_of(&plan, &bound, DeviceMemory(all * 2 / part)).unwrap().windows
-    });
+    let counts = [1, 2, 4, 8]
+        .map(|part| windows_of(&plan, &bound, DeviceMemory(all * 2 / part)).unwrap().windows);
     assert!(counts.windows(2).all(|pair| pair[0] <= pair[1]), "{counts:?}");
     assert!(counts[3] >= 5, "{counts:?}");
     let error = windows_of(&plan, &bound, DeviceMemory(500)).unwrap_err().to_string();

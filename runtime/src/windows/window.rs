@@ -185,10 +185,7 @@ pub fn joined(one: &Range<usize>, other: &Range<usize>) -> Range<usize> {
 }
 
 /// The first of some numbers for which something holds; it holds for all behind it.
-fn first(
-    count: u32,
-    holds: impl Fn(u32) -> Result<bool, WindowError>,
-) -> Result<u32, WindowError> {
+fn first(count: u32, holds: impl Fn(u32) -> Result<bool, WindowError>) -> Result<u32, WindowError> {
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = low + (high - low) / 2;

@@ -6,18 +6,18 @@
 //! back into the array from which they came. Its neighbours' halos have them too, and want them as
 //! they were before the pass: the next window is therefore loaded before this one is stored.
 
+mod target;
+
 use super::choose::{ALIGNMENT, Cutting, SIDES, even, is_within, lent};
 use super::error::WindowError;
 use super::live::Live;
-use super::slots::{Layout, Slots, Strips};
+use super::slots::{Slots, Strips};
 use super::survey::Survey;
 use super::window::{Cut, Part, Window, part_of};
-use crate::bind::{Bound, BufferId};
-use crate::execute::{Target, TargetError};
-use crate::launch::{Copy, Launch};
-use crate::ranks::{Region, Timeline, Track};
+use crate::bind::BufferId;
+use crate::execute::TargetError;
+use crate::ranks::{Region, Timeline};
 use std::ops::Range;
-use std::time::Duration;
 
 /// Copies of a window are cut into so many, so that copies to memory follow those from it.
 const CHUNKS: usize = 8;
@@ -112,7 +112,8 @@ impl<'r, 'p> Windowed<'r, 'p> {
             // Passes of the same launches have the same windows, but for the last one.
             let kinds = self.survey.kind.get(start..*end).unwrap_or_default();
             start = *end;
-            if std::mem::replace(&mut before, kinds) == kinds && pass + 1 < self.cutting.ends.len() {
+            if std::mem::replace(&mut before, kinds) == kinds && pass + 1 < self.cutting.ends.len()
+            {
                 continue;
             }
             for cut in 0..self.cutting.cuts.len() {
@@ -297,7 +298,10 @@ impl<'r, 'p> Windowed<'r, 'p> {
     }
 
     /// The rows that a window brings back, each with the array of the host.
-    fn returns(&self, loaded: &Loaded) -> Result<Vec<(BufferId, usize, Range<usize>)>, WindowError> {
+    fn returns(
+        &self,
+        loaded: &Loaded,
+    ) -> Result<Vec<(BufferId, usize, Range<usize>)>, WindowError> {
         let (point, mut all) = (loaded.place.pass + 1, Vec::new());
         let before = self.live.memory.get(loaded.place.pass).map(Vec::as_slice).unwrap_or_default();
         for (buffer, memory, _) in self.live.at(point) {
@@ -386,86 +390,4 @@ fn chunks(bytes: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
     let (end, least) = (bytes.end, 1 << 20);
     let size = bytes.len().div_ceil(CHUNKS).max(least);
     bytes.clone().step_by(size).map(move |first| first..(first + size).min(end))
-}
-
-fn short() -> TargetError {
-    WindowError::Fault("an array on the host is too short".to_owned()).into()
-}
-
-impl Target for Windowed<'_, '_> {
-    fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
-        let hosts = self.live.hosts.iter().zip(&bound.buffers);
-        let hosts = hosts.filter(|(host, _)| host.is_some()).map(|(_, buffer)| buffer.bytes());
-        let whole = self.survey.whole.clone();
-        let layout = Layout { slots: self.slot_sizes.clone(), whole, hosts: hosts.collect() };
-        self.slots.open(bound, &layout)
-    }
-
-    fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
-        if self.survey.whole.get(buffer.0) == Some(&true) {
-            return self.slots.upload(buffer, bytes);
-        }
-        let Some(host) = self.host_of(buffer) else { return Ok(()) };
-        let to = self.slots.host(host)?;
-        to.get_mut(..bytes.len()).ok_or_else(short)?.copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
-        let Some(to) = self.host_of(to) else { return Ok(()) };
-        let missing = || WindowError::Fault("a copy from no array on the host".to_owned());
-        let from = self.host_of(from).ok_or_else(missing)?;
-        let bytes = self.slots.host(from)?.to_vec();
-        self.slots.host(to)?.get_mut(..bytes.len()).ok_or_else(short)?.copy_from_slice(&bytes);
-        Ok(())
-    }
-
-    fn begin(&mut self) -> Result<(), TargetError> {
-        (self.launches, self.windows, self.ahead) = (0, 0, None);
-        if self.timeline.is_some() {
-            self.slots.note_times();
-        }
-        self.slots.begin()
-    }
-
-    fn launch(&mut self, _: &Launch<'_>) -> Result<(), TargetError> {
-        self.launches += 1;
-        match self.cutting.ends.iter().position(|end| *end == self.launches) {
-            Some(pass) => self.pass(pass),
-            None => Ok(()),
-        }
-    }
-
-    fn exchange(&mut self, _: &Copy) -> Result<(), TargetError> {
-        let program = self.survey.plan.program.clone();
-        Err(WindowError::Node { program, node: "exchange" }.into())
-    }
-
-    fn wait(&mut self) -> Result<(), TargetError> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
-        let elapsed = self.slots.finish()?;
-        if let Some(timeline) = &self.timeline {
-            for (device, spans) in self.slots.times()?.into_iter().enumerate() {
-                timeline.add(Track { device, spans, left_out: 0 });
-            }
-        }
-        Ok(elapsed)
-    }
-
-    fn download(
-        &mut self,
-        buffer: BufferId,
-        first: usize,
-        bytes: &mut [u8],
-    ) -> Result<(), TargetError> {
-        let missing = || WindowError::Fault(format!("memory {} has no array", buffer.0));
-        let host = self.host_of(buffer).ok_or_else(missing)?;
-        let from = self.slots.host(host)?;
-        let end = first.saturating_add(bytes.len());
-        bytes.copy_from_slice(from.get(first..end).ok_or_else(short)?);
-        Ok(())
-    }
 }

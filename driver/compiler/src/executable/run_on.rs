@@ -161,14 +161,11 @@ impl Executable {
                 }
             }
             ([target], None) if memory.is_some() || timeline.is_none() => match memory {
-                Some(memory) => {
-                    windows::run(run, target, memory, (timeline.as_ref(), &mut hooks)).map(
-                        |(outcome, found)| {
-                            shape = Some(found);
-                            outcome
-                        },
-                    )
-                }
+                Some(memory) => windows::run(run, target, memory, (timeline.as_ref(), &mut hooks))
+                    .map(|(outcome, found)| {
+                        shape = Some(found);
+                        outcome
+                    }),
                 None => execute::run(&self.plan, bound, inputs, target, &mut hooks),
             },
             (targets, _) => {

@@ -22,7 +22,8 @@ fn found(case: &Case, (size, steps): (i64, i64), windows: usize, short: bool) ->
     };
     let Some(memory) = tried.find(fits) else { panic!("{case:?}: never {windows} windows") };
     let mut simulator = Simulator::new(&module, Options::default()).unwrap();
-    let run = run((&plan, &bound, &inputs), &mut simulator, memory, (None, &mut Control::default()));
+    let run =
+        run((&plan, &bound, &inputs), &mut simulator, memory, (None, &mut Control::default()));
     match run {
         Ok((outcome, _)) => difference(&outcome.outputs, &expected(case, &bound, &inputs)),
         Err(error) => Some(error.to_string()),

@@ -31,7 +31,11 @@ pub fn of_tiles(
 }
 
 /// The rows of the points of some blocks, in the coordinates of the program.
-pub fn of_points(points: &Points, blocks: &Range<u32>, sizes: &Sizes) -> Result<Range<i64>, RankError> {
+pub fn of_points(
+    points: &Points,
+    blocks: &Range<u32>,
+    sizes: &Sizes,
+) -> Result<Range<i64>, RankError> {
     let (first, row) = (points.first.evaluate(sizes)?, points.row.evaluate(sizes)?.max(1));
     let point = |block: u32| i64::from(block) * i64::from(points.points);
     let row_behind = |point: i64| point / row + i64::from(point % row > 0);

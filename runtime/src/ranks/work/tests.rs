@@ -1,10 +1,10 @@
 //! The work of devices, by hand.
 
 use super::*;
-use crate::plan::{Points, Tiles};
 use crate::bind::{Request, bind};
 use crate::plan::tests::banded;
 use crate::plan::{Bands, Order, Plan};
+use crate::plan::{Points, Tiles};
 
 fn expr(text: &str) -> crate::expr::Expr {
     text.parse().unwrap()
