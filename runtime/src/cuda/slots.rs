@@ -9,6 +9,7 @@
 use super::buffer::Buffer;
 use super::clock::Event;
 use super::error::CudaError;
+use super::graph::KEPT_OF_WINDOWS;
 use super::pinned::Pinned;
 use super::program::Program;
 use super::stream::Stream;
@@ -224,6 +225,9 @@ impl Slots for Program {
         }
         self.allocate(&own)?;
         self.windows = Some(Windows::new(self, bound, layout)?);
+        if let Some(graphs) = &mut self.graphs {
+            graphs.keep(KEPT_OF_WINDOWS);
+        }
         Ok(())
     }
 
