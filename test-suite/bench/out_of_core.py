@@ -8,9 +8,9 @@
     python3 test-suite/bench/out_of_core.py all STENCILC FOLDER SECONDS
 
 STENCILC is the compiler's file. Rates are in 10^9 cells a second, with all copies of the run but
-those from and to the arrays of the caller; `low` and `high` are those of two runs, or of one. `all` begins no
-run after so many seconds. With DIVIDE=32 in the environment grids are as many times shorter in each
-dimension, and so is the memory, for a trial.
+those from and to the arrays of the caller; `low` and `high` are those of two runs, or of one. `all`
+begins no run after so many seconds. With DIVIDE=32 in the environment grids are as many times
+shorter in each dimension, and so is the memory, for a trial.
 """
 
 import os

@@ -1,5 +1,5 @@
-//! Windows of a grid on a device: copies to it and back have streams of their own beside that of the
-//! launches, and pinned memory on the host.
+//! Windows of a grid on a device: copies to it and back have streams of their own beside that of
+//! the launches, and pinned memory on the host.
 //!
 //! A slot holds a stretch of a buffer. Kernels get the address at which the whole buffer would
 //! begin, so that they find the stretch at its own place. Each copy and each window waits for the
@@ -14,10 +14,9 @@ use super::pinned::Pinned;
 use super::program::Program;
 use super::stream::Stream;
 use crate::bind::{Bound, BufferId};
-use crate::execute::{Target, TargetError};
+use crate::execute::{self, Layout, Slots, Strips, Target, TargetError};
 use crate::launch::Launch;
-use crate::ranks::{MOST_LAUNCHES, Span};
-use crate::windows::{Layout, Slots, Strips};
+use crate::ranks::MOST_LAUNCHES;
 use cudarc::driver::sys;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -327,9 +326,8 @@ impl Slots for Program {
             Height: strips.count,
         };
         // SAFETY: both slots hold all stretches, as was checked, and stay until the copy ended.
-        windows
-            .to
-            .ok("cuMemcpy2DAsync", unsafe { sys::cuMemcpy2DAsync_v2(&copy, windows.to.raw()) })?;
+        let sent = unsafe { sys::cuMemcpy2DAsync_v2(&copy, windows.to.raw()) };
+        windows.to.ok("cuMemcpy2DAsync", sent)?;
         let end = end_of(&windows.to)?;
         if let Some(slot) = windows.slots.get_mut(to) {
             slot.loaded = Some(end);
@@ -413,17 +411,14 @@ impl Slots for Program {
         }
     }
 
-    fn times(&mut self) -> Result<[Vec<Span>; 3], TargetError> {
-        let windows = self.windows()?;
-        let Some(times) = windows.times.take() else { return Ok(<[Vec<Span>; 3]>::default()) };
-        let Times { start: Some(start), spans, .. } = times else {
-            return Ok(<[Vec<Span>; 3]>::default());
+    fn times(&mut self) -> Result<execute::Times, TargetError> {
+        let mut all = execute::Times::default();
+        let Some(Times { start: Some(start), spans, .. }) = self.windows()?.times.take() else {
+            return Ok(all);
         };
-        let mut all = <[Vec<Span>; 3]>::default();
         for (all, spans) in all.iter_mut().zip(&spans) {
             for (begin, end) in spans {
-                let (begin, end) = (start.until(begin)?, start.until(end)?);
-                all.push(Span { free: begin, begin, end });
+                all.push(start.until(begin)?..start.until(end)?);
             }
         }
         Ok(all)

@@ -1,10 +1,10 @@
 //! What runs kernels.
 
 use super::TargetError;
+use super::slots::Slots;
 use crate::array::{Array, Element};
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Copy, Launch};
-use crate::windows::Slots;
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,11 +2,10 @@
 //! launches are done one by one. A slot is memory of the host; when a window begins, its bytes are
 //! the only ones of a buffer that have a value.
 
-use super::slots::{Layout, Slots, Strips};
 use crate::bind::{Bound, BufferId};
-use crate::execute::{Target, TargetError};
+use crate::execute::{Layout, Slots, Strips, Target, TargetError, Times};
 use crate::launch::Launch;
-use crate::ranks::{MOST_LAUNCHES, Span};
+use crate::ranks::MOST_LAUNCHES;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ pub struct Held<'t> {
     buffers: Vec<usize>,
     begin: Option<Instant>,
     /// What was noted of copies to the target, windows, and copies from it.
-    times: Option<[Vec<Span>; 3]>,
+    times: Option<Times>,
     /// When the window began that is computed.
     entered: Option<Instant>,
 }
@@ -46,8 +45,7 @@ impl<'t> Held<'t> {
     fn note(&mut self, kind: usize, from: Instant) {
         let (Some(times), Some(begin)) = (&mut self.times, self.begin) else { return };
         if let Some(spans) = times.get_mut(kind).filter(|spans| spans.len() < MOST_LAUNCHES) {
-            let from = from.saturating_duration_since(begin);
-            spans.push(Span { free: from, begin: from, end: begin.elapsed() });
+            spans.push(from.saturating_duration_since(begin)..begin.elapsed());
         }
     }
 
@@ -185,7 +183,7 @@ impl Slots for Held<'_> {
         self.times = Some(Default::default());
     }
 
-    fn times(&mut self) -> Result<[Vec<Span>; 3], TargetError> {
+    fn times(&mut self) -> Result<Times, TargetError> {
         Ok(self.times.take().unwrap_or_default())
     }
 

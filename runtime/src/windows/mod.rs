@@ -1,10 +1,10 @@
 //! A run out of core: the grid lies in the host's memory and streams through the device in windows.
 //!
-//! A window is some rows of the grid along its slowest dimension, with a halo of rows around them. A
-//! pass takes each window to the device in turn, does many launches on it, and brings its rows back.
-//! Each launch needs fewer rows of the halo than the one before. The launches of a pass are so many
-//! that copies both ways take no longer than computing. Kernels stay as they are: they have the
-//! coordinates and addresses of the whole grid.
+//! A window is some rows of the grid along its slowest dimension, with a halo of rows around them.
+//! A pass takes each window to the device in turn, does many launches on it, and brings its rows
+//! back ([`Slots`]). Each launch needs fewer rows of the halo than the one before. The launches of
+//! a pass are so many that copies both ways take no longer than computing. Kernels stay as they are:
+//! they have the coordinates and addresses of the whole grid.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -13,7 +13,6 @@
 //! | `live.rs` | the cells that later launches read, and which buffers lie on the host |
 //! | `window.rs` | what a window computes, needs and holds |
 //! | `choose.rs` | the launches of a pass and the rows of a window, by a model |
-//! | `slots.rs` | the trait of devices that hold windows |
 //! | `held.rs` | windows on a target that has the whole range of each buffer |
 //! | `windowed.rs` | a run in windows, as a target |
 //! | `error.rs` | why a run out of core fails |
@@ -25,7 +24,6 @@ mod error;
 mod held;
 mod limit;
 mod live;
-mod slots;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -33,13 +31,12 @@ mod window;
 mod windowed;
 
 use crate::bind::Bound;
-use crate::execute::{self, Control, ExecuteError, Inputs, Outcome, Target, TargetError};
+use crate::execute::{self, Control, ExecuteError, Inputs, Outcome, Slots, Target, TargetError};
 use crate::plan::Plan;
 use crate::ranks::{self, Timeline};
 pub use error::WindowError;
 use held::Held;
 pub use limit::DeviceMemory;
-pub use slots::{Layout, Slots, Strips};
 use survey::Survey;
 use windowed::Windowed;
 
@@ -62,8 +59,8 @@ pub fn windows_of(plan: &Plan, bound: &Bound, memory: DeviceMemory) -> Result<Sh
 }
 
 /// Runs a plan out of core: at most so much memory of the device holds parts of the grid. The
-/// outcome is that of a run in core, bit for bit. A timeline gets three lines: copies to the device,
-/// windows, and copies from it.
+/// outcome is that of a run in core, bit for bit. A timeline gets three lines: copies to the
+/// device, windows, and copies from it.
 ///
 /// # Errors
 /// As [`execute::run`]; a plan whose launches need more than a window of the grid, and a limit that

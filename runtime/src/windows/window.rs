@@ -12,6 +12,9 @@ use crate::ranks::{Blocks, Form, Region, Work, key};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// Rows of tiles, and the rows of cells that are needed of them.
+type Tiles = (Range<u32>, Range<i64>);
+
 /// What a window does in a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
@@ -109,8 +112,8 @@ impl Window {
         survey: &Survey<'_>,
         launch: &Launch<'_>,
         kind: &Kind<'_>,
-    ) -> Result<Option<(Range<u32>, Range<i64>)>, WindowError> {
-        let mut found: Option<(Range<u32>, Range<i64>)> = None;
+    ) -> Result<Option<Tiles>, WindowError> {
+        let mut found: Option<Tiles> = None;
         for (place, buffer) in survey.cut(launch) {
             let (Some(needed), Some(writes), Some(Some(form))) =
                 (self.needs.get(buffer.0), kind.all.writes.get(place), kind.forms.get(place))

@@ -2,20 +2,19 @@
 //! the device, computed and brought back. While one is computed, the next one comes and the one
 //! before leaves.
 //!
-//! Between passes an array on the host holds each buffer that is needed. A window's rows are written
-//! back into the array from which they came. Its neighbours' halos have them too, and want them as
-//! they were before the pass: the next window is therefore loaded before this one is stored.
+//! Between passes an array on the host holds each buffer that is needed. A window's rows are
+//! written back into the array from which they came. Its neighbours' halos have them too, and want
+//! them as they were before the pass: the next window is therefore loaded before this one is stored.
 
 mod target;
 
 use super::choose::{ALIGNMENT, Cutting, SIDES, even, is_within, lent};
 use super::error::WindowError;
 use super::live::Live;
-use super::slots::{Slots, Strips};
 use super::survey::Survey;
 use super::window::{Cut, Part, Window, part_of};
 use crate::bind::BufferId;
-use crate::execute::TargetError;
+use crate::execute::{Slots, Strips, TargetError};
 use crate::ranks::{Region, Timeline};
 use std::ops::Range;
 
@@ -32,7 +31,8 @@ pub struct Windowed<'r, 'p> {
     sizes: Vec<usize>,
     /// Bytes of each slot.
     slot_sizes: Vec<usize>,
-    /// Memory that holds nothing between passes, until the last one. Both sides have one slot for it.
+    /// Memory that holds nothing between passes, until the last one. Both sides have one slot for
+    /// it.
     scratch: Vec<bool>,
     /// For each side the slot of each memory.
     sides: Vec<Vec<Option<usize>>>,
@@ -236,8 +236,8 @@ impl<'r, 'p> Windowed<'r, 'p> {
         Ok(())
     }
 
-    /// Gives memory that is loaded slots from which nothing is stored, where others of the same size
-    /// are free: then copies both ways overlap.
+    /// Gives memory that is loaded slots from which nothing is stored, where others of the same
+    /// size are free: then copies both ways overlap.
     fn turn(&mut self, side: usize, window: &Window) {
         let (Some(slots), Some(stored)) = (self.sides.get_mut(side), self.stored.get(side)) else {
             return;

@@ -38,7 +38,7 @@ fn agree(target: &str) {
         agreed += 1;
         cut += usize::from(!said.contains("out of core: 1 windows"));
     }
-    assert!(agreed > 55 && cut > 50, "{agreed} programs, {cut} in windows");
+    assert!(agreed > 55 && cut > 30, "{agreed} programs, {cut} in windows");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::gpus::Gpus;
 use crate::outcome::{Ended, Outcome};
 use crate::pauses;
 use crate::processor::{self, Machine};
+use crate::session::Session;
 use crate::stages;
 use crate::timeline::Timeline;
 use crate::traffic::{self, Effort};
@@ -35,6 +36,20 @@ fn of_run(control: &Control<'_>) -> Devices {
 /// The lines of a timeline out of core.
 fn line_of_windows(line: usize) -> String {
     ["to device", "compute", "to host"].get(line).copied().unwrap_or_default().to_owned()
+}
+
+impl Session {
+    /// The same for a run on several devices: the schedule is the fastest on the busiest of them.
+    pub fn shared_by(mut self, devices: Option<Devices>) -> Self {
+        self.options.config.lowering.devices = devices;
+        self
+    }
+
+    /// The same for runs that may be out of core.
+    pub fn in_windows(mut self, windows: bool) -> Self {
+        self.options.config.lowering.windows = windows;
+        self
+    }
 }
 
 impl Executable {

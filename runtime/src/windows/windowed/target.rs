@@ -2,11 +2,11 @@
 
 use super::Windowed;
 use crate::bind::{Bound, BufferId};
-use crate::execute::{Target, TargetError};
+use crate::execute::{Layout, Target, TargetError};
 use crate::launch::{Copy, Launch};
-use crate::ranks::Track;
+use crate::ranks::{Span, Track};
 use crate::windows::error::WindowError;
-use crate::windows::slots::Layout;
+use std::ops::Range;
 use std::time::Duration;
 
 fn short() -> TargetError {
@@ -69,7 +69,13 @@ impl Target for Windowed<'_, '_> {
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
         let elapsed = self.slots.finish()?;
         if let Some(timeline) = &self.timeline {
-            for (device, spans) in self.slots.times()?.into_iter().enumerate() {
+            for (device, times) in self.slots.times()?.into_iter().enumerate() {
+                let span = |time: Range<Duration>| Span {
+                    free: time.start,
+                    begin: time.start,
+                    end: time.end,
+                };
+                let spans = times.into_iter().map(span).collect();
                 timeline.add(Track { device, spans, left_out: 0 });
             }
         }

@@ -1,11 +1,14 @@
 //! Devices that hold windows of a grid.
 
+use super::TargetError;
 use crate::bind::{Bound, BufferId};
-use crate::execute::TargetError;
 use crate::launch::Launch;
-use crate::ranks::Span;
 use std::ops::Range;
 use std::time::Duration;
+
+/// When work of each kind began and ended, from the start of a run: copies to the device, windows,
+/// and copies from it.
+pub type Times = [Vec<Range<Duration>>; 3];
 
 /// The memory of a run out of core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,11 +136,11 @@ pub trait Slots {
     /// Notes from the next [`Slots::begin`] on when copies and windows go on.
     fn note_times(&mut self);
 
-    /// What was noted: copies to the device, windows, copies from it. All work has ended.
+    /// What was noted. All work has ended.
     ///
     /// # Errors
     /// When the times can't be had.
-    fn times(&mut self) -> Result<[Vec<Span>; 3], TargetError>;
+    fn times(&mut self) -> Result<Times, TargetError>;
 
     /// Waits for all work, and says how long it took, with all copies since [`Slots::begin`], where
     /// the device measures time.
