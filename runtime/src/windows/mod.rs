@@ -3,8 +3,8 @@
 //! A window is some rows of the grid along its slowest dimension, with a halo of rows around them.
 //! A pass takes each window to the device in turn, does many launches on it, and brings its rows
 //! back ([`Slots`]). Each launch needs fewer rows of the halo than the one before. The launches of
-//! a pass are so many that copies both ways take no longer than computing. Kernels stay as they are:
-//! they have the coordinates and addresses of the whole grid.
+//! a pass are so many that copies both ways take no longer than computing. Kernels stay as they
+//! are: they have the coordinates and addresses of the whole grid.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -4,7 +4,8 @@
 //!
 //! Between passes an array on the host holds each buffer that is needed. A window's rows are
 //! written back into the array from which they came. Its neighbours' halos have them too, and want
-//! them as they were before the pass: the next window is therefore loaded before this one is stored.
+//! them as they were before the pass. The next window is therefore loaded before this one is
+//! stored.
 
 mod target;
 
