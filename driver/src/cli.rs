@@ -25,6 +25,7 @@ use stencil_compiler::{
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
+use stencil_runtime::windows::DeviceMemory;
 pub use values::unique;
 use values::{
     all_architectures, layouts, link, one_of_several, positive, range, several, size, strategy,
@@ -137,8 +138,17 @@ pub(crate) struct RunArgs {
     /// Threads that compute tiles (--target cpu); by default as many as the machine runs at once
     #[arg(long, value_parser = threads)]
     pub(crate) threads: Option<NonZeroUsize>,
+    /// Device memory for a run out of core: the grid lies in the host's memory, and streams through
+    /// so much of the device's, such as 4GiB
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = str::parse::<DeviceMemory>,
+        conflicts_with = "devices"
+    )]
+    pub(crate) device_memory: Option<DeviceMemory>,
     /// Draw when each device computes and when it waits, as SVG
-    #[arg(long, value_name = "FILE", requires = "devices")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) timeline: Option<PathBuf>,
     /// Where an output goes: A=b.npy, or a picture A=b.png, or an animation A=b.gif; {step} stands
     /// for the number of steps taken
@@ -291,22 +301,6 @@ pub(crate) struct CommonArgs {
     pub(crate) timing: bool,
 }
 
-/// For two files, says that one is expected; clap takes the second one for a command.
-fn several_programs(error: &mut clap::Error) {
-    let second = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand]
-        .into_iter()
-        .find_map(|kind| error.get(kind));
-    let Some(ContextValue::String(second)) = second else { return };
-    let is_program = second.ends_with(".stencil") || second.ends_with(".mlir");
-    if is_program && !second.starts_with('-') {
-        let tip = format!(
-            "one program is expected; compile it by 'stencilc {second}', run it by 'stencilc run \
-             {second}'"
-        );
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
-}
-
 impl CommonArgs {
     /// The session that the options describe.
     pub(crate) fn session(&self, source: &Source) -> Result<Session, Failure> {
@@ -342,6 +336,7 @@ impl CommonArgs {
                     no_split_interior: self.no_split_interior,
                     devices: self.devices.as_ref().map(|list| list.devices),
                     link: link(self.link)?,
+                    windows: false,
                 },
             },
             arithmetic: Arithmetic {
@@ -394,7 +389,7 @@ impl Cli {
     /// What is wrong with it, or the help that was asked for.
     pub fn read() -> Result<Self, clap::Error> {
         Self::try_parse().map_err(|mut error| {
-            several_programs(&mut error);
+            help::several_programs(&mut error);
             let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
                 return error;
             };

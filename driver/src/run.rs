@@ -21,6 +21,7 @@ use stencil_runtime::input::Source as Input;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
+use stencil_runtime::windows::DeviceMemory;
 
 mod devices;
 mod finite;
@@ -67,6 +68,7 @@ pub(crate) fn execute(
         counts: args.report || args.report_json.is_some(),
         timeline: args.timeline.is_some(),
         pauses,
+        out_of_core: args.device_memory.is_some(),
         resumes: args.resume.is_some(),
     };
     let (devices, link) = shared(&beside, process)?;
@@ -79,6 +81,7 @@ pub(crate) fn execute(
     let source = files::read(&args.common.file)?;
     let grid = devices.as_ref().map(|list| list.devices);
     let session = args.common.unmeasured()?.shared_by(grid);
+    let session = session.in_windows(args.device_memory.is_some());
     let declared = session.declared(&source)?;
     let temps = temps(&declared, &results);
     let session = session.keeping(temps.clone());
@@ -237,6 +240,8 @@ struct Hooks<'a> {
     at: Option<(Vec<NonZeroU64>, Call<'a>)>,
     /// The devices that share the run.
     devices: Option<DeviceList>,
+    /// The memory of the device for a run out of core.
+    device_memory: Option<DeviceMemory>,
     /// Whether the times of devices are noted.
     timeline: bool,
     /// The connection to them, where each has a process of its own.
@@ -261,7 +266,7 @@ impl Job<'_> {
         let every = [args.checkpoint_every, args.snapshot_every];
         let every: Vec<_> = every.into_iter().flatten().collect();
         let request = self.request.clone();
-        let timeline = args.timeline.is_some();
+        let (timeline, device_memory) = (args.timeline.is_some(), args.device_memory);
         // Nobody but the files needs the values then.
         let only_files = every.is_empty() && !args.check && !args.check_finite;
         let on_device = matches!(target, Target::Cpu { .. } | Target::Cuda(_));
@@ -270,7 +275,8 @@ impl Job<'_> {
             let mut write = |values: &mut Values<'_>| files.write_parts(begin, values);
             let results = Some(&mut write as TakeResults<'_>);
             let link = link.map(|link| link as &mut dyn Link);
-            let hooks = Hooks { devices, timeline, link, results, ..Hooks::default() };
+            let hooks =
+                Hooks { devices, device_memory, timeline, link, results, ..Hooks::default() };
             return self.run_on(target, &self.inputs, request, hooks);
         }
         let finite = args.check_finite && target == Target::Reference;
@@ -288,7 +294,8 @@ impl Job<'_> {
         let at = (!every.is_empty()).then_some((every, &mut call as Call<'_>));
         let traffic = args.report || args.report_json.is_some();
         let link = link.map(|link| link as &mut dyn Link);
-        let hooks = Hooks { finite, traffic, at, devices, timeline, link, ..Hooks::default() };
+        let hooks =
+            Hooks { finite, traffic, at, devices, device_memory, timeline, link, results: None };
         let ran = self.run_on(target, &self.inputs, request, hooks);
         let outcome = ran.map_err(|failure| saved.note(failure))?;
         let last = self.request.first_step + outcome.steps;
@@ -334,6 +341,7 @@ impl Job<'_> {
             finite: hooks.finite,
             traffic: hooks.traffic,
             devices: hooks.devices,
+            device_memory: hooks.device_memory,
             timeline: hooks.timeline,
             link: hooks.link.as_mut().map(|link| &mut **link as &mut dyn Link),
             results: hooks.results.as_mut().map(|hook| &mut **hook as TakeResults<'_>),
@@ -374,8 +382,13 @@ pub(crate) fn new_bar(what: &'static str, of: &'static str, total: u64) -> Progr
 /// A run in a line; nothing where nothing was measured.
 fn summary(outcome: &Outcome) -> String {
     let Outcome { launches, steps, cells, .. } = outcome;
+    let of_windows = outcome.windows.map(|shape| {
+        format!("out of core: {} windows in {} passes\n", shape.windows, shape.passes)
+    });
+    let of_windows = of_windows.unwrap_or_default();
     if outcome.counters.is_some() {
-        return format!("simulator: {launches} launches of {steps} steps, no fault found\n");
+        let told = format!("simulator: {launches} launches of {steps} steps, no fault found\n");
+        return told + &of_windows;
     }
     let Some(elapsed) = outcome.elapsed else { return String::new() };
     let seconds = elapsed.as_secs_f64();
@@ -384,7 +397,8 @@ fn summary(outcome: &Outcome) -> String {
         Some(device) => format!("{device}: {launches} launches, "),
         None => "reference: ".to_owned(),
     };
-    format!("{what}{steps} steps in {:.3} ms, {rate:.3} GCells/s\n", seconds * 1e3)
+    let told = format!("{what}{steps} steps in {:.3} ms, {rate:.3} GCells/s\n", seconds * 1e3);
+    told + &of_windows
 }
 
 /// How the run ended, where it may end early, and the values of its reductions.

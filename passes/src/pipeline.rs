@@ -175,7 +175,8 @@ pub fn gpu(config: &Config) -> Vec<Step> {
     }
     steps.push(Step::ours(InterleaveRecords));
     steps.push(Step::ours(CombineStores));
-    if config.lowering.devices.is_some_and(|devices| devices.count() > 1) {
+    let lowering::Settings { devices, windows, .. } = config.lowering;
+    if windows || devices.is_some_and(|devices| devices.count() > 1) {
         steps.push(Step::ours(NumberBlocks));
     }
     steps.push(Step::ours(GuardLaunches));

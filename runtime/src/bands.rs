@@ -161,12 +161,13 @@ struct Cut {
 impl Cut {
     /// A launch that does not fill the device stays whole.
     fn of(launch: &Launch<'_>, resident: u64) -> Self {
-        let all = launch.rows.map_or(1, |rows| rows.count);
+        let (first, all) = launch.rows.map_or((0, 1), |rows| (rows.first, rows.count));
         let fills = u64::from(launch.grid[0]) > resident;
         let rows = launch.rows.filter(|_| fills);
         let count = rows.map_or(1, |rows| (rows.count / rows.reach.max(1)).clamp(1, MOST));
         let start = |band: u32| {
-            u32::try_from(u64::from(all) * u64::from(band) / u64::from(count)).unwrap_or(all)
+            first
+                + u32::try_from(u64::from(all) * u64::from(band) / u64::from(count)).unwrap_or(all)
         };
         Self {
             kernel: launch.index,
@@ -176,13 +177,15 @@ impl Cut {
     }
 
     /// The places of the bands of the launch before that a band waits for. Launches of different
-    /// kernels have different rows, and so all bands wait for all.
+    /// kernels have different rows, and so all bands wait for all. Where launches have some of the
+    /// kernel's rows, each has those of the next one.
     fn waits<'s>(
         &self,
         band: &Range<u32>,
         before: &'s Self,
     ) -> impl Iterator<Item = usize> + use<'s> {
-        let alike = self.kernel == before.kernel && self.rows == before.rows;
+        let of = |cut: &Self| cut.rows.map(|rows| (rows.all, rows.reach));
+        let alike = self.kernel == before.kernel && of(self) == of(before);
         let near = self
             .rows
             .filter(|_| alike)
@@ -218,7 +221,7 @@ mod tests {
             step: 0,
             apart: false,
             arguments,
-            rows: Some(Rows { count, reach }),
+            rows: Some(Rows { all: count, first: 0, count, reach }),
             part: None,
         }
     }

@@ -4,6 +4,7 @@
 pub mod heights;
 mod lent;
 mod segment;
+mod slots;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use crate::watch::Stuck;
 use heights::Chosen;
 pub use lent::{homeward, lendable};
 pub use segment::{Segment, launch_segment};
+pub use slots::{Layout, Slots, Strips, Times};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -134,7 +134,11 @@ pub struct Launch<'p> {
 /// The rows of blocks of a launch: see [`crate::plan::Bands`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// How many there are, at least one.
+    /// Those of the kernel's whole grid, at least one.
+    pub all: u32,
+    /// The first one that is launched.
+    pub first: u32,
+    /// How many are launched, at least one.
     pub count: u32,
     /// The farthest distance of two rows that share cells.
     pub reach: u32,
@@ -182,6 +186,13 @@ impl Launch<'_> {
     pub fn blocks(&self) -> Vec<Range<u32>> {
         let [all, ..] = self.grid;
         self.part.as_deref().map_or_else(|| std::iter::once(0..all).collect(), <[_]>::to_vec)
+    }
+
+    /// The launch of some rows alone, which may be cut into bands; the whole where it has none.
+    pub fn some_rows(&self, own: &Range<u32>) -> Self {
+        let rows =
+            self.rows.map(|rows| Rows { first: own.start, count: own.end - own.start, ..rows });
+        Self { rows, ..self.band(own) }
     }
 
     /// The launch of some rows alone; the whole where it has none.

@@ -92,3 +92,4 @@ pub mod standard_output;
 pub mod tune;
 pub mod watch;
 pub mod whole_file;
+pub mod windows;

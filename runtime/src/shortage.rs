@@ -15,7 +15,13 @@ impl ExecuteError {
 
 #[cfg(feature = "cuda")]
 fn on_device(error: &TargetError) -> bool {
-    matches!(error.downcast_ref(), Some(crate::cuda::CudaError::OutOfMemory { .. }))
+    matches!(
+        error.downcast_ref(),
+        Some(
+            crate::cuda::CudaError::OutOfMemory { .. }
+                | crate::cuda::CudaError::OutOfHostMemory { .. }
+        )
+    )
 }
 
 #[cfg(not(feature = "cuda"))]

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use stencil_runtime::array::Array;
 use stencil_runtime::execute::{Taken, Values};
 use stencil_runtime::ranks::{DeviceList, Link};
+use stencil_runtime::windows::DeviceMemory;
 
 /// How far a compile or a run is.
 #[derive(Clone, Copy)]
@@ -82,6 +83,8 @@ pub struct Control<'a> {
     /// The devices that share the run: GPUs, or parts of the simulator or the processor; none for
     /// one.
     pub devices: Option<DeviceList>,
+    /// The memory of the device for a run out of core; none for one in core.
+    pub device_memory: Option<DeviceMemory>,
     /// Whether the times of the devices in this process are noted; not of runs with pauses.
     pub timeline: bool,
     /// The connection to the other devices, where each has a process of its own; none where they
@@ -110,6 +113,7 @@ impl Control<'_> {
             traffic: self.traffic,
             pauses,
             devices: self.devices.clone(),
+            device_memory: self.device_memory,
             timeline: self.timeline,
             link: self.link.as_mut().map(|link| &mut **link as &mut dyn Link),
         }

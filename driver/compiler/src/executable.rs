@@ -319,6 +319,11 @@ impl Executable {
 
     /// Checks that the devices of a run can share it.
     fn check_devices(&self, control: &Control<'_>) -> Result<(), Failure> {
+        if control.device_memory.is_some() && matches!(self.code, Code::Program(_) | Code::Nest) {
+            let why = "a run out of core is for --target cuda, sim or cpu; add one of them, or \
+                       leave --device-memory out";
+            return Err(Failure::user(format!("{}: {why}", self.source.name)));
+        }
         let Some(DeviceList { devices, gpus }) = &control.devices else { return Ok(()) };
         let several = devices.count() > 1;
         let why = match &self.code {

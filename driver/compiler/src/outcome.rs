@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::Bound;
+use stencil_runtime::windows::Shape;
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,8 @@ pub struct Outcome {
     pub traffic: Option<Traffic>,
     /// When each device computed and waited, if it was asked for.
     pub timeline: Option<Timeline>,
+    /// How a run out of core was cut.
+    pub windows: Option<Shape>,
 }
 
 impl Outcome {
@@ -67,6 +70,7 @@ impl Outcome {
             counters: None,
             traffic: None,
             timeline: None,
+            windows: None,
         }
     }
 }

@@ -18,7 +18,7 @@ use stencil_passes::pipeline::Config;
 use stencil_passes::schedule::predict::Candidate;
 use stencil_passes::schedule::waves::Sweep;
 use stencil_passes::target::{self, Arithmetic};
-use stencil_runtime::{plan::Plan, processor::Processor, ranks::Devices};
+use stencil_runtime::{plan::Plan, processor::Processor};
 
 /// How sources are to be compiled.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,12 +165,6 @@ impl Session {
     /// The same with other [`Options::outputs`].
     pub fn keeping(mut self, temps: Vec<String>) -> Self {
         self.options.outputs = temps;
-        self
-    }
-
-    /// The same for a run on several devices: the schedule is the fastest on the busiest of them.
-    pub fn shared_by(mut self, devices: Option<Devices>) -> Self {
-        self.options.config.lowering.devices = devices;
         self
     }
 

@@ -1,5 +1,6 @@
 //! Help texts that name strategies and devices, made from the lists of them.
 
+use clap::error::{ContextKind, ContextValue};
 use stencil_compiler::{Options, device_names};
 use stencil_passes::strategies::names;
 
@@ -45,4 +46,20 @@ pub fn region() -> String {
         "Cells that each function of a launch computes: shrinking, the cells needed at its step; \
          fixed, the same cells in each step (strategies {fixed})"
     )
+}
+
+/// For two files, says that one is expected; clap takes the second one for a command.
+pub fn several_programs(error: &mut clap::Error) {
+    let second = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand]
+        .into_iter()
+        .find_map(|kind| error.get(kind));
+    let Some(ContextValue::String(second)) = second else { return };
+    let is_program = second.ends_with(".stencil") || second.ends_with(".mlir");
+    if is_program && !second.starts_with('-') {
+        let tip = format!(
+            "one program is expected; compile it by 'stencilc {second}', run it by 'stencilc run \
+             {second}'"
+        );
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
 }

@@ -13,6 +13,8 @@ pub struct Asked<'a> {
     pub timeline: bool,
     /// Whether the run pauses for snapshots or checkpoints.
     pub pauses: bool,
+    /// Whether it runs out of core.
+    pub out_of_core: bool,
     /// Whether it goes on from a checkpoint.
     pub resumes: bool,
 }
@@ -24,6 +26,10 @@ pub fn check_counts(asked: &Asked<'_>, several: bool) -> Result<(), Failure> {
         () if several && asked.counts => {
             refused("--report and --report-json count one device; leave them or --devices out")
         }
+        () if asked.timeline && !several && !asked.out_of_core => refused(
+            "--timeline shows several devices, or a run out of core; add --devices or \
+             --device-memory, or leave it out",
+        ),
         () if asked.pauses && asked.counts => refused(
             "--report and --report-json count a run without pauses; leave them out, or \
              --checkpoint-every and --snapshot-every",
@@ -47,6 +53,11 @@ pub fn shared<'l>(
     };
     let list = asked.devices.cloned().unwrap_or_else(|| processes.into());
     let devices = list.devices;
+    if asked.out_of_core {
+        return Err(Failure::user(
+            "--device-memory is for runs of one process; leave it out, or start one process",
+        ));
+    }
     if !list.gpus.is_empty() {
         return Err(Failure::user(format!(
             "--devices {list}: each process has a GPU of its own; give how many there are, and \

@@ -75,7 +75,7 @@ impl Request {
         let devices = devices.map_err(|fault| Error::user(format!("{}: {fault}", DEVICES.0)))?;
         let link = options.text(LINK.0).map(str::parse::<LinkRate>).transpose();
         let link = link.map_err(|fault| Error::user(format!("{}: {fault}", LINK.0)))?;
-        let settings = Settings { no_split_interior: !split, devices, link };
+        let settings = Settings { no_split_interior: !split, devices, link, ..Settings::default() };
         Ok(Self { choice: choice::read(options)?, settings })
     }
 

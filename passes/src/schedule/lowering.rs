@@ -28,6 +28,8 @@ pub struct Settings {
     pub devices: Option<Devices>,
     /// How fast they send cells to each other; none for what is usual.
     pub link: Option<LinkRate>,
+    /// Whether runs may be out of core: a launch may be done in parts, as several devices do it.
+    pub windows: bool,
 }
 
 /// From a program to tile kernels, under a choice that may leave the rest to the module.

@@ -107,6 +107,11 @@ impl Buffer {
         }
     }
 
+    /// A buffer of which only a part lies in memory, at the place that it has from this address on.
+    pub fn placed(stream: &Arc<Stream>, address: sys::CUdeviceptr, bytes: usize) -> Self {
+        Self { address, bytes, home: Home::Lent, stream: Arc::clone(stream) }
+    }
+
     /// Memory that is lent; none where the driver knows no block that holds all of it.
     pub fn lent(stream: &Arc<Stream>, lent: Lent) -> Result<Option<Self>, CudaError> {
         stream.enter()?;

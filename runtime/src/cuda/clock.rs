@@ -51,7 +51,7 @@ impl Event {
         stream.ok("cuStreamWaitEvent", result)
     }
 
-    /// The time from this point to a later one of the same stream. Both are reached, and were made
+    /// The time from this point to a later one of the same device. Both are reached, and were made
     /// by [`Event::new`]. The context must be current.
     pub fn until(&self, later: &Event) -> Result<Duration, CudaError> {
         let mut milliseconds = 0f32;

@@ -56,6 +56,15 @@ pub enum CudaError {
         /// Bytes of the device.
         total: u64,
     },
+    /// The host has too little memory that copies can use by themselves.
+    #[error(
+        "the driver gives no {wanted} bytes of pinned memory on the host; use smaller sizes, or \
+         raise the limit of locked memory (ulimit -l)"
+    )]
+    OutOfHostMemory {
+        /// Bytes needed.
+        wanted: u64,
+    },
     /// Memory that is lent is none of the device's.
     #[error(
         "the driver knows no memory of {device} that holds {memory}: bind an address of cuMemAlloc \

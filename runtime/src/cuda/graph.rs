@@ -25,6 +25,10 @@ use std::sync::Arc;
 /// it ends.
 const KEPT: usize = 4;
 
+/// The same out of core: the first window of a pass, the last one and those between have chunks of
+/// their own, of which each may have several.
+pub(super) const KEPT_OF_WINDOWS: usize = 32;
+
 /// How launches are sent as graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphSettings {
@@ -55,8 +59,9 @@ pub(super) struct Graphs {
     sent: usize,
     most_bands: usize,
     looks: Looks,
-    /// The graphs that are kept, the last one used first.
+    /// The graphs that are kept, the last one used first, and how many there may be.
     ready: Vec<Ready>,
+    kept: usize,
     /// The ends of the last chunks.
     ends: [Event; CHUNKS],
 }
@@ -71,6 +76,7 @@ impl Graphs {
             most_bands: 1,
             looks: Looks::new(stream),
             ready: Vec::new(),
+            kept: KEPT,
             ends: [Event::new(stream)?, Event::new(stream)?],
             stream: Arc::clone(stream),
         })
@@ -79,6 +85,11 @@ impl Graphs {
     /// The most bands of a launch so far.
     pub fn most_bands(&self) -> usize {
         self.most_bands
+    }
+
+    /// Keeps so many graphs from now on.
+    pub fn keep(&mut self, count: usize) {
+        self.kept = count;
     }
 
     /// Begins a run; what was gathered before and not sent is dropped.
@@ -206,7 +217,7 @@ impl Graphs {
     fn launch(&mut self, ready: Ready) -> Result<(), CudaError> {
         self.in_turn(|_| ready.launch())?;
         self.ready.insert(0, ready);
-        self.ready.truncate(KEPT);
+        self.ready.truncate(self.kept);
         Ok(())
     }
 

@@ -24,6 +24,9 @@
 //! | `copies.rs` | copies of a program's buffers | |
 //! | `lent.rs` | memory of the caller in a program | |
 //! | `peer.rs` | buffers as other devices see them | a point of their stream |
+//! | `pinned.rs` | memory of the host for copies | its stream |
+//! | `room.rs` | whether memory is free | |
+//! | `slots.rs` | windows of a grid | streams of their own |
 //! | `recording.rs` | a run, to be sent again and again | memory of a program |
 //!
 //! Safety, once for all of them: handles come from the driver and are private; the context is made
@@ -48,8 +51,11 @@ mod look;
 mod module;
 mod null;
 mod peer;
+mod pinned;
 mod program;
 mod recording;
+mod room;
+mod slots;
 mod stream;
 
 use crate::plan::Plan;

@@ -10,9 +10,10 @@ use super::joint::Peers;
 use super::kernel::{Kernel, KernelFacts};
 use super::null::Null;
 use super::peer;
+use super::slots::Windows;
 use super::stream::Stream;
 use crate::bind::{Bound, BufferId};
-use crate::execute::{Joined, Shown, Target, TargetError};
+use crate::execute::{Joined, Shown, Slots, Target, TargetError};
 use crate::launch::{Copy, Launch, Value};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -33,6 +34,8 @@ pub struct Program {
     pub(super) saved: Vec<Buffer>,
     /// Memory of the caller that takes the place of buffers.
     pub(super) lent: Vec<(BufferId, Lent)>,
+    /// Memory for windows of a grid.
+    pub(super) windows: Option<Windows>,
     /// The devices with which it may have buffers together.
     pub(super) peers: Option<Peers>,
     constants: Constants,
@@ -40,7 +43,7 @@ pub struct Program {
     /// What a launch costs by itself, of plans that leave the pyramid height to the run.
     null: Option<Arc<Null>>,
     /// The end of the last run that was sent and not waited for.
-    replayed: Option<Event>,
+    pub(super) replayed: Option<Event>,
     pub(super) stream: Arc<Stream>,
     /// The program's name.
     name: Arc<str>,
@@ -62,6 +65,7 @@ impl Program {
             buffers: Vec::new(),
             saved: Vec::new(),
             lent: Vec::new(),
+            windows: None,
             peers: None,
             null: code.null.clone(),
             stream,
@@ -165,7 +169,7 @@ impl Program {
     }
 
     /// Sends what was gathered, so that work in the stream comes after it.
-    fn flush(&mut self) -> Result<(), CudaError> {
+    pub(super) fn flush(&mut self) -> Result<(), CudaError> {
         self.stream.enter()?;
         let Some(graphs) = self.graphs.as_mut().filter(|graphs| !graphs.is_empty()) else {
             return Ok(());
@@ -188,14 +192,6 @@ impl Program {
     /// what was sent.
     pub(super) fn not_sent(&self, error: CudaError) -> CudaError {
         self.stream.synchronize().map_or_else(|fault| self.of_kernels(fault), |()| error)
-    }
-
-    /// The end of the last run that was sent and not waited for.
-    pub(super) fn replayed(&mut self) -> Result<&Event, CudaError> {
-        if self.replayed.is_none() {
-            self.replayed = Some(Event::new(&self.stream)?);
-        }
-        self.replayed.as_ref().ok_or_else(|| self.mismatch("there is no event".to_owned()))
     }
 
     /// An error of a kernel that ran, told as such.
@@ -244,12 +240,7 @@ impl Target for Program {
         let own = |place: &usize| lent(*place).is_none() && !joined.contains_key(&BufferId(*place));
         let owned = bound.buffers.iter().enumerate().filter(|(place, _)| own(place));
         let wanted = owned.map(|(_, buffer)| buffer.bytes() as u64).fold(0, u64::saturating_add);
-        let (free, total) = self.stream.device().memory()?;
-        let device = self.stream.device().label().to_owned();
-        let out_of_memory = || CudaError::OutOfMemory { device, wanted, free, total };
-        if wanted > free {
-            return Err(out_of_memory().into());
-        }
+        let out_of_memory = self.require(wanted)?;
         let buffers = bound.buffers.iter().enumerate().map(|(place, buffer)| {
             if let Some(joined) = joined.remove(&BufferId(place)) {
                 return Ok(joined);
@@ -265,7 +256,7 @@ impl Target for Program {
         self.buffers = match buffers.collect() {
             Ok(buffers) => buffers,
             // The error is that of the whole program, not of one buffer.
-            Err(CudaError::OutOfMemory { .. }) => return Err(out_of_memory().into()),
+            Err(CudaError::OutOfMemory { .. }) => return Err(out_of_memory.into()),
             Err(error) => return Err(error.into()),
         };
         Ok(())
@@ -284,6 +275,10 @@ impl Target for Program {
     fn put(&mut self, buffer: BufferId, first: usize, bytes: &[u8]) -> Result<(), TargetError> {
         self.flush()?;
         Ok(self.part(buffer, first, bytes.len())?.upload(first, bytes)?)
+    }
+
+    fn slots(&mut self) -> Option<&mut dyn Slots> {
+        Some(self)
     }
 
     fn joins(&self) -> bool {
@@ -337,10 +332,10 @@ impl Target for Program {
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
         if let Some(part) = &launch.part {
             // Each range of blocks is a launch.
-            let alone = || CudaError::Part { kernel: launch.kernel.name.clone() };
-            return part
-                .iter()
-                .try_for_each(|numbers| self.launch(&launch.numbered(numbers).ok_or_else(alone)?));
+            return part.iter().try_for_each(|numbers| {
+                let alone = || CudaError::Part { kernel: launch.kernel.name.clone() };
+                Target::launch(self, &launch.numbered(numbers).ok_or_else(alone)?)
+            });
         }
         let sent = match self.graphs.take() {
             Some(mut graphs) => {

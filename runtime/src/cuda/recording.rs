@@ -5,6 +5,7 @@
 
 use super::buffer::{Buffer, Lent};
 use super::chunk::{Chunk, Node, Work};
+use super::clock::Event;
 use super::error::CudaError;
 use super::graph::{GraphSettings, Graphs};
 use super::program::Program;
@@ -135,6 +136,14 @@ impl Target for Recorder<'_> {
 }
 
 impl Program {
+    /// The end of the last run that was sent and not waited for.
+    pub(super) fn replayed(&mut self) -> Result<&Event, CudaError> {
+        if self.replayed.is_none() {
+            self.replayed = Some(Event::new(&self.stream)?);
+        }
+        self.replayed.as_ref().ok_or_else(|| self.mismatch("there is no event".to_owned()))
+    }
+
     /// Puts down a run on the buffers that are allocated. After the run the values of `homes` are
     /// in these buffers again. None where launches depend on values, or copies come between them.
     ///

@@ -1,6 +1,7 @@
 //! What runs kernels.
 
 use super::TargetError;
+use super::slots::Slots;
 use crate::array::{Array, Element};
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Copy, Launch};
@@ -37,6 +38,11 @@ pub trait Target {
     /// # Errors
     /// When there is too little memory: how much is needed and free.
     fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError>;
+
+    /// The same device with memory for windows of a grid, if it has such.
+    fn slots(&mut self) -> Option<&mut dyn Slots> {
+        None
+    }
 
     /// Fills a buffer from the host.
     ///

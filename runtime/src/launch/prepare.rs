@@ -397,7 +397,8 @@ fn rows(
 ) -> Result<Option<Rows>, LaunchError> {
     let Some(bands) = &node.bands else { return Ok(None) };
     let count = u32::try_from(bands.rows.evaluate(&bound.sizes)?).unwrap_or(0);
-    Ok((count > 0 && blocks % count == 0).then_some(Rows { count, reach: bands.reach }))
+    let rows = Rows { all: count, first: 0, count, reach: bands.reach };
+    Ok((count > 0 && blocks % count == 0).then_some(rows))
 }
 
 /// Blocks of a launch: at most 2^31 - 1 in x and 65535 in y and z (CUDA C++ Programming Guide,

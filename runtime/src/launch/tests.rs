@@ -96,7 +96,7 @@ fn a_kernel_that_follows_itself_may_be_cut() {
         change(&mut plan);
         launches(&plan, &bound(n, steps)).remove(0).rows
     };
-    assert_eq!(rows(&|_| (), 40, 5), Some(Rows { count: 3, reach: 1 }));
+    assert_eq!(rows(&|_| (), 40, 5), Some(Rows { all: 3, first: 0, count: 3, reach: 1 }));
     // A single launch, one among others, and blocks that make up no whole rows.
     assert_eq!(rows(&|_| (), 40, 3), None);
     let twice = |plan: &mut Plan| {

@@ -81,6 +81,12 @@ impl Region {
         self.0.is_empty()
     }
 
+    /// The rows from the first cell to the last one.
+    pub fn rows(&self) -> Range<usize> {
+        let first = self.0.iter().map(|area| area.rows.start).min().unwrap_or(0);
+        first..self.0.iter().map(|area| area.rows.end).max().unwrap_or(first)
+    }
+
     /// Adds the cells of another one.
     pub fn add(&mut self, other: &Self) {
         for area in other.without(self).0 {

@@ -103,7 +103,7 @@ pub fn take_part(
 }
 
 /// The sizes of a run in which all devices take the same pyramid height.
-fn fixed(plan: &Plan, bound: &Bound) -> Bound {
+pub fn fixed(plan: &Plan, bound: &Bound) -> Bound {
     let mut fixed = bound.clone();
     if let Some(choose) = execute::heights::open(plan, bound)
         && let Some(usual) = choose.among.first()

@@ -267,7 +267,7 @@ fn part_of<'p>(launch: &Launch<'p>, blocks: &Blocks) -> Launch<'p> {
     match blocks {
         Blocks::All => launch.clone(),
         Blocks::Band { rows, own } => {
-            let rows = Some(Rows { count: *rows, reach: 0 });
+            let rows = Some(Rows { all: *rows, first: 0, count: *rows, reach: 0 });
             // The band has other rows than the whole, so it is not cut again.
             Launch { rows: None, ..Launch { rows, ..launch.clone() }.band(own) }
         }

@@ -44,7 +44,8 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    pub(super) fn add(&self, track: Track) {
+    /// Adds a line.
+    pub(crate) fn add(&self, track: Track) {
         self.tracks.lock().unwrap_or_else(PoisonError::into_inner).push(track);
     }
 

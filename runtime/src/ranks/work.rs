@@ -1,6 +1,7 @@
 //! The part of a launch that a device computes: its blocks, and the cells that they read and write.
 //! All of it follows from the launch's cut in the plan ([`crate::plan::Cut`]) and the sizes.
 
+mod reach;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +12,8 @@ use super::region::{Area, Region};
 use crate::bind::{Bound, Buffer};
 use crate::expr::Sizes;
 use crate::layout::Placement;
-use crate::plan::{self, Argument, Cut, Near, Parts, Points, Tiles, Use};
+use crate::plan::{self, Argument, Cut, Near, Parts, Use};
+use reach::{Reach, of_points, of_tiles};
 use std::ops::Range;
 
 /// How the memory of a buffer is cut: rows, columns of a row, and bytes of one of these.
@@ -144,18 +146,11 @@ pub fn of_launch(
     let Some(cut) = &launch.cut else {
         return replicated(launch, grid, forms, devices);
     };
-    let sizes = &bound.sizes;
-    let tiles = match &cut.parts {
-        Parts::Points(_) => vec![grid[0]],
-        Parts::Tiles(tiles) => {
-            let counts = tiles.iter().map(|one| one.count.evaluate(sizes));
-            let counts = counts.map(|count| Ok(u32::try_from(count?.max(0)).unwrap_or(u32::MAX)));
-            counts.collect::<Result<Vec<u32>, RankError>>()?
-        }
-    };
-    let near = Use::Near(Near::default());
-    let sharing = Sharing { launch, cut, near: &near, sizes, tiles: &tiles, blocks: grid[0] };
-    let works = (0..devices.count()).map(|device| sharing.work(forms, devices, device));
+    let sharing = Sharing::new(launch, cut, bound, grid)?;
+    let works = (0..devices.count()).map(|device| {
+        let share = devices.share(&sharing.tiles, device);
+        sharing.work(forms, &share)
+    });
     let works = works.collect::<Result<Vec<_>, RankError>>()?;
     // A value that several devices compute in part is none of them's.
     for (place, argument) in launch.arguments.iter().enumerate() {
@@ -198,37 +193,59 @@ fn replicated(
     Ok(vec![work; devices.count()])
 }
 
-/// A launch that is shared out.
-struct Sharing<'l> {
+/// A launch of which parts can be run by themselves.
+pub struct Sharing<'l> {
     launch: &'l plan::Launch,
     cut: &'l Cut,
     /// How a buffer is used that the cut does not list.
-    near: &'l Use,
+    near: Use,
     sizes: &'l Sizes,
-    tiles: &'l [u32],
+    /// Tiles per dimension, slowest first.
+    pub tiles: Vec<u32>,
     blocks: u32,
 }
 
-impl Sharing<'_> {
-    /// How an argument is used, of a buffer.
-    fn used(&self, place: usize) -> Option<&Use> {
-        let name = self.launch.arguments.get(place).and_then(Argument::buffer)?;
-        Some(self.cut.uses.get(name).unwrap_or(self.near))
+impl<'l> Sharing<'l> {
+    /// A launch of so many blocks, by its cut.
+    ///
+    /// # Errors
+    /// A size without a value.
+    pub fn new(
+        launch: &'l plan::Launch,
+        cut: &'l Cut,
+        bound: &'l Bound,
+        grid: [u32; 3],
+    ) -> Result<Self, RankError> {
+        let sizes = &bound.sizes;
+        let tiles = match &cut.parts {
+            Parts::Points(_) => vec![grid[0]],
+            Parts::Tiles(tiles) => {
+                let counts = tiles.iter().map(|one| one.count.evaluate(sizes));
+                let count = |count: i64| u32::try_from(count.max(0)).unwrap_or(u32::MAX);
+                counts.map(|one| Ok(count(one?))).collect::<Result<Vec<u32>, RankError>>()?
+            }
+        };
+        let near = Use::Near(Near::default());
+        Ok(Self { launch, cut, near, sizes, tiles, blocks: grid[0] })
     }
 
-    fn work(
-        &self,
-        forms: &[Option<Form>],
-        devices: Devices,
-        device: usize,
-    ) -> Result<Work, RankError> {
-        let share = devices.share(self.tiles, device);
-        let (blocks, numbers) = self.blocks(&share)?;
+    /// How an argument is used, of a buffer.
+    pub fn used(&self, place: usize) -> Option<&Use> {
+        let name = self.launch.arguments.get(place).and_then(Argument::buffer)?;
+        Some(self.cut.uses.get(name).unwrap_or(&self.near))
+    }
+
+    /// The work with some tiles, by their places per dimension.
+    ///
+    /// # Errors
+    /// Blocks that are not those of tiles.
+    pub fn work(&self, forms: &[Option<Form>], share: &[Range<u32>]) -> Result<Work, RankError> {
+        let (blocks, numbers) = self.blocks(share)?;
         let (mut reads, mut loads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
         for (place, (argument, form)) in self.launch.arguments.iter().zip(forms).enumerate() {
             let (mut read, mut loaded, mut written) = Default::default();
             if let (Some(used), Some(form), false) = (self.used(place), form, numbers.is_empty()) {
-                let cells = |which| self.cells(used, *form, (&share, &numbers), which);
+                let cells = |which| self.cells(used, *form, (share, &numbers), which);
                 let own = cells(Which::Own)?;
                 if !matches!(argument, Argument::Write(_)) {
                     read = cells(Which::Read)?;
@@ -250,7 +267,7 @@ impl Sharing<'_> {
     fn blocks(&self, share: &[Range<u32>]) -> Result<(Blocks, Vec<Range<u32>>), RankError> {
         let rows = share.first().cloned().unwrap_or_default();
         let count = self.tiles.first().copied().unwrap_or(0);
-        let beside = share.iter().zip(self.tiles).skip(1);
+        let beside = share.iter().zip(&self.tiles).skip(1);
         let whole_rows = beside.clone().all(|(share, tiles)| *share == (0..*tiles));
         let empty = rows.is_empty() || beside.clone().any(|(share, _)| share.is_empty());
         if let (Some(bands), true) = (&self.launch.bands, whole_rows) {
@@ -262,10 +279,75 @@ impl Sharing<'_> {
                 return Ok((Blocks::Band { rows: count, own: rows }, numbers));
             }
         }
-        let numbers = blocks_of(self.cut.order, self.tiles, share, self.blocks);
+        let numbers = blocks_of(self.cut.order, &self.tiles, share, self.blocks);
         let numbers =
             numbers.ok_or_else(|| refused(self.launch, "its blocks are not those of its tiles"))?;
         Ok((Blocks::Numbers(numbers.clone()), numbers))
+    }
+
+    /// The rows of an argument's buffer that belong to a tile, by its place along the slowest
+    /// dimension.
+    ///
+    /// # Errors
+    /// A size without a value, and rows with gaps.
+    pub fn own_rows(&self, place: usize, form: Form, tile: u32) -> Result<Range<usize>, RankError> {
+        let share = self.rows(tile..tile + 1);
+        let numbers = [tile..tile + 1];
+        let Some(used) = self.used(place) else { return Ok(0..0) };
+        Ok(self.cells(used, form, (&share, &numbers), Which::Own)?.rows())
+    }
+
+    /// Rows of an argument's buffer, in the coordinates of the program.
+    ///
+    /// # Errors
+    /// A size without a value.
+    pub fn part(&self, place: usize, rows: &Range<usize>) -> Result<Range<i64>, RankError> {
+        let origin = self.reach(place)?.map_or(0, |reach| reach.origin);
+        let at = |row: usize| i64::try_from(row).unwrap_or(i64::MAX).saturating_add(origin);
+        Ok(at(rows.start)..at(rows.end))
+    }
+
+    /// What remains of some work where the cells of some rows alone matter, in the coordinates of
+    /// the program.
+    ///
+    /// # Errors
+    /// A size without a value.
+    pub fn narrowed(
+        &self,
+        mut work: Work,
+        forms: &[Option<Form>],
+        part: &Range<i64>,
+    ) -> Result<Work, RankError> {
+        let regions = work.reads.iter_mut().zip(&mut work.writes);
+        for (place, ((reads, writes), form)) in regions.zip(forms).enumerate() {
+            let (Some(reach), Some(form)) = (self.reach(place)?, form) else { continue };
+            let rows = |which| {
+                let mut all = Region::default();
+                for rows in reach.around(part.clone(), (form.rows, which)) {
+                    all.add(&Area { rows, ..form.whole() }.into());
+                }
+                all
+            };
+            let own = rows(Which::Own);
+            let mut read = rows(Which::Read);
+            read.add(&own);
+            (*reads, *writes) = (reads.common(&read), writes.common(&own));
+        }
+        Ok(work)
+    }
+
+    /// How far an argument is read along the slowest dimension; none where any cell may be.
+    fn reach(&self, place: usize) -> Result<Option<Reach>, RankError> {
+        match self.used(place) {
+            Some(Use::Near(near)) => Reach::of(near, 0, self.sizes).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// All tiles of some rows of them.
+    pub fn rows(&self, rows: Range<u32>) -> Vec<Range<u32>> {
+        let beside = self.tiles.iter().skip(1).map(|count| 0..*count);
+        std::iter::once(rows).chain(beside).collect()
     }
 
     /// The cells that a device uses.
@@ -328,105 +410,6 @@ impl Sharing<'_> {
                 all
             }
         })
-    }
-}
-
-/// The cells of some tiles along a dimension, in the coordinates of the program.
-fn of_tiles(
-    tiles: &Tiles,
-    (own, count): (&Range<u32>, u32),
-    sizes: &Sizes,
-    (reach, which): (Reach, Which),
-) -> Result<Range<i64>, RankError> {
-    let (first, last) = (tiles.first.evaluate(sizes)?, tiles.last.evaluate(sizes)?);
-    let begin = |tile: u32| {
-        let cells = i64::from(tile) * i64::from(tiles.cells);
-        first.saturating_add(cells).saturating_add(tiles.before)
-    };
-    let mut start = if own.start == 0 { first } else { begin(own.start) };
-    let mut end = if own.end == count { last.saturating_add(1) } else { begin(own.end) };
-    if which == Which::Loaded || which == Which::Read && reach.wraps {
-        // The last tile goes on at the other end. Tiles at both ends are loaded whole.
-        end = end.max(begin(own.end));
-    }
-    if which == Which::Loaded {
-        start = start.min(begin(own.start));
-    }
-    Ok(start..end)
-}
-
-/// The rows of the points of some blocks, in the coordinates of the program.
-fn of_points(points: &Points, blocks: &Range<u32>, sizes: &Sizes) -> Result<Range<i64>, RankError> {
-    let (first, row) = (points.first.evaluate(sizes)?, points.row.evaluate(sizes)?.max(1));
-    let point = |block: u32| i64::from(block) * i64::from(points.points);
-    let row_behind = |point: i64| point / row + i64::from(point % row > 0);
-    let start = first.saturating_add(point(blocks.start) / row);
-    Ok(start..first.saturating_add(row_behind(point(blocks.end))))
-}
-
-/// The cells of a buffer at a part and around it, along a dimension.
-#[derive(Clone, Copy, Debug)]
-struct Reach {
-    origin: i64,
-    below: i64,
-    above: i64,
-    spare_below: i64,
-    spare_above: i64,
-    wraps: bool,
-    mirrors: bool,
-}
-
-impl Reach {
-    fn of(near: &Near, place: usize, sizes: &Sizes) -> Result<Self, RankError> {
-        let at = |cells: &[i64]| cells.get(place).copied().unwrap_or(0);
-        Ok(Self {
-            origin: near.origin.get(place).map_or(Ok(0), |origin| origin.evaluate(sizes))?,
-            below: at(&near.below),
-            above: at(&near.above),
-            spare_below: at(&near.spare_below),
-            spare_above: at(&near.spare_above),
-            wraps: near.wraps,
-            mirrors: near.mirrors,
-        })
-    }
-
-    /// The cells of the buffer, of so many, for those of a part: up to three ranges.
-    fn around(self, part: Range<i64>, (extent, which): (usize, Which)) -> Vec<Range<usize>> {
-        let (below, above) = match which {
-            Which::Own => (0, 0),
-            Which::Read => (self.below, self.above),
-            Which::Loaded => (
-                self.below.saturating_add(self.spare_below),
-                self.above.saturating_add(self.spare_above),
-            ),
-        };
-        let start = part.start.saturating_sub(self.origin).saturating_sub(below);
-        let end = part.end.saturating_sub(self.origin).saturating_add(above);
-        let size = i64::try_from(extent).unwrap_or(i64::MAX);
-        let inside = |start: i64, end: i64| {
-            let cell = |at: i64| usize::try_from(at.clamp(0, size)).unwrap_or(0);
-            cell(start)..cell(end)
-        };
-        if which == Which::Own {
-            return vec![inside(start, end)];
-        }
-        // A part may lie beyond a buffer of another grid.
-        let mut found = vec![match self.mirrors {
-            true => {
-                let image = size.saturating_mul(2).saturating_sub(end).saturating_sub(1);
-                inside(start.min(image), end.max(1_i64.saturating_sub(start)))
-            }
-            false => inside(start.min(size.saturating_sub(1)), end.max(1)),
-        }];
-        let length = end.saturating_sub(start);
-        if self.wraps && length >= size {
-            return vec![0..extent];
-        }
-        if self.wraps {
-            let first = start.rem_euclid(size.max(1));
-            found.extend([inside(first, first + length), inside(0, first + length - size)]);
-        }
-        found
     }
 }
 

@@ -388,6 +388,27 @@ Result cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Object *st
     memmove(memory(to), memory(from), bytes);
     return OK;
 }
+typedef struct {
+    size_t x, y;
+    int kind;
+    void *host;
+    uint64_t device;
+    void *array;
+    size_t pitch;
+} Side;
+typedef struct { Side from, to; size_t width, height; } Rectangle;
+Result cuMemcpy2DAsync_v2(const Rectangle *copy, Object *stream) {
+    ENTER(stream);
+    size_t rows = copy->height ? copy->height - 1 : 0;
+    if (copy->from.kind != 2 || copy->to.kind != 2 || copy->width > copy->from.pitch
+        || !lie_within(copy->from.device, rows * copy->from.pitch + copy->width)
+        || !lie_within(copy->to.device, rows * copy->to.pitch + copy->width))
+        return INVALID_VALUE;
+    for (size_t row = 0; row < copy->height; row++)
+        memmove(memory(copy->to.device + row * copy->to.pitch),
+                memory(copy->from.device + row * copy->from.pitch), copy->width);
+    return OK;
+}
 // From memory of any device.
 Result cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, Object *stream) {
     ENTER(stream);

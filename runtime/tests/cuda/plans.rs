@@ -9,6 +9,7 @@ use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{Control, Target, run};
 use stencil_runtime::plan::Plan;
 use stencil_runtime::ranks::{self, Devices};
+use stencil_runtime::windows::{self, DeviceMemory};
 
 /// A plan for a field `A`, with the sizes `N` and `P` and the kernels that its schedule launches.
 fn plan(extents: &str, value: &str, buffers: &[String], schedule: &str) -> Plan {
@@ -382,4 +383,40 @@ fn run_on_three(length: i64, first: &str) {
         let Data::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
         assert_eq!(*cells, smoothed(length as usize, 9), "graphs: {graphs}");
     }
+}
+
+/// Out of core, in windows of some rows of blocks: each launch finds its cells where they would lie
+/// in the whole field.
+#[test]
+fn a_field_goes_through_the_device_in_windows() {
+    let length = 6400;
+    let test = "plans::a_field_goes_through_the_device_in_windows";
+    let log = on_driver(test, &[], || {
+        let cut = r#", "bands": {"rows": "N ceildiv 32", "reach": 1}, "cut": {"parts": {"tiles": [
+            {"count": "N ceildiv 32", "first": "0", "last": "N - 1", "cells": 32}]},
+            "uses": {"A": {"near": {"below": [1], "above": [1]}}}}"#;
+        let sizes = format!("{N}, \"row\"");
+        let body = launch("smooth_rows", ["A", "B"], 1, &sizes, &format!("{SWAP}{cut}"));
+        let buffers = [buffer("A", "\"N\"", ""), buffer("B", "\"N\"", "")];
+        let plan = plan("\"N\"", HERE, &buffers, &repeat("steps", &body));
+        let cuda = Cuda::open(0).unwrap();
+        for (steps, chunk) in [(9, None), (40, Some(3)), (41, Some(64))] {
+            let bound = bind(&plan, &request(length, 1, steps)).unwrap();
+            let inputs = BTreeMap::from([("A".to_owned(), noise_of(&bound))]);
+            let mut program = cuda.load(&plan, code().as_bytes()).unwrap();
+            if let Some(chunk) = chunk {
+                program.use_graphs(GraphSettings { chunk, cut_all: true }).unwrap();
+            }
+            let (run, memory) = ((&plan, &bound, &inputs), DeviceMemory(16 << 10));
+            let mut control = Control::default();
+            let ran = windows::run(run, &mut program, memory, (None, &mut control));
+            let (outcome, shape) = ran.unwrap();
+            assert!(shape.windows >= 4, "{shape:?}");
+            let Data::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
+            assert_eq!(*cells, smoothed(length as usize, steps), "{steps} steps");
+        }
+    });
+    let Some(log) = log else { return };
+    // A stream for each direction beside that of the launches, in each of three runs.
+    assert_eq!(count(&log, "cuStreamCreate 0"), 9);
 }

@@ -74,6 +74,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
                 no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
                 devices: None,
                 link: None,
+                windows: false,
             },
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },

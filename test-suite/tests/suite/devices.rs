@@ -3,7 +3,7 @@
 use stencil_test_suite::{Scratch, files};
 
 /// Sizes, data and a schedule for a program of the suite, by the rank of its grids.
-fn arguments(text: &str, target: &str) -> String {
+pub fn arguments(text: &str, target: &str) -> String {
     let names = |word: &str| -> Vec<String> {
         let lines = text.lines().filter_map(|line| line.strip_prefix(word));
         lines.map(|line| line.split([' ', ':']).next().unwrap_or_default().to_owned()).collect()

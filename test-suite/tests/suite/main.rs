@@ -20,6 +20,7 @@ mod memory;
 mod module_limits;
 mod names;
 mod operations;
+mod out_of_core;
 mod outputs;
 mod plans;
 mod processor;

@@ -6,7 +6,7 @@ use super::{Break, Tree};
 /// The files that may hold `unsafe`: what follows pointers of C and Python, the adapter to MLIR's C
 /// interface, those to CUDA's driver, what loads and calls machine code, what handles crashes, the
 /// allocator of the tools, and what looks at standard output before `main`.
-const MAY_BE_UNSAFE: [&str; 21] = [
+const MAY_BE_UNSAFE: [&str; 23] = [
     "bindings/c/runtime/src/caller.rs",
     "bindings/python/src/memory.rs",
     "dialects/src/mlir.rs",
@@ -25,6 +25,8 @@ const MAY_BE_UNSAFE: [&str; 21] = [
     "runtime/src/cuda/kernel.rs",
     "runtime/src/cuda/look.rs",
     "runtime/src/cuda/module.rs",
+    "runtime/src/cuda/pinned.rs",
+    "runtime/src/cuda/slots.rs",
     "runtime/src/cuda/stream.rs",
     "runtime/src/host/raw.rs",
     "runtime/src/standard_output.rs",

@@ -8,6 +8,7 @@ use crate::gpus::Gpus;
 use crate::outcome::{Ended, Outcome};
 use crate::pauses;
 use crate::processor::{self, Machine};
+use crate::session::Session;
 use crate::stages;
 use crate::timeline::Timeline;
 use crate::traffic::{self, Effort};
@@ -19,6 +20,7 @@ use stencil_runtime::cpu::Program;
 use stencil_runtime::execute::{self, Values};
 use stencil_runtime::plan;
 use stencil_runtime::ranks::{self, Devices};
+use stencil_runtime::windows;
 use stencil_simulator::{Settings, Simulator};
 
 /// The devices that have a target in this process.
@@ -29,6 +31,25 @@ fn of_process(control: &Control<'_>) -> Devices {
 /// The devices that share a run.
 fn of_run(control: &Control<'_>) -> Devices {
     control.devices.as_ref().map_or_else(|| Devices::along(1), |list| list.devices)
+}
+
+/// The lines of a timeline out of core.
+fn line_of_windows(line: usize) -> String {
+    ["to device", "compute", "to host"].get(line).copied().unwrap_or_default().to_owned()
+}
+
+impl Session {
+    /// The same for a run on several devices: the schedule is the fastest on the busiest of them.
+    pub fn shared_by(mut self, devices: Option<Devices>) -> Self {
+        self.options.config.lowering.devices = devices;
+        self
+    }
+
+    /// The same for runs that may be out of core.
+    pub fn in_windows(mut self, windows: bool) -> Self {
+        self.options.config.lowering.windows = windows;
+        self
+    }
 }
 
 impl Executable {
@@ -102,10 +123,15 @@ impl Executable {
         if parts.count() > devices.count() {
             control.devices = Some(parts.into());
         }
+        let windows = control.device_memory;
         let mut loaded = opened.programs(devices, parts)?;
         let ran =
             run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;
+        let out_of_core = windows.is_some();
         let timeline = ran.timeline.map(|timeline| {
+            if out_of_core {
+                return timeline;
+            }
             let part = |part: usize| opened.part(part, devices, parts);
             timeline.labelled(part)
         });
@@ -124,7 +150,7 @@ impl Executable {
         let temps = control.pauses.is_some();
         let devices = of_run(&control);
         let (snapshot, results) = (control.snapshot.take(), control.results.take());
-        let link = control.link.take();
+        let (link, memory) = (control.link.take(), control.device_memory);
         let timeline = control.timeline.then(ranks::Timeline::default);
         let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
         let mut report = |progress: execute::RunProgress| {
@@ -140,6 +166,7 @@ impl Executable {
             temps,
         };
         let run = (&self.plan, bound, inputs);
+        let mut shape = None;
         let ran = match (targets, link) {
             ([target], Some(link)) => {
                 match ranks::take_part(run, devices, (target, link), &mut hooks) {
@@ -148,9 +175,14 @@ impl Executable {
                     Err(error) => Err(error),
                 }
             }
-            ([target], None) if timeline.is_none() => {
-                execute::run(&self.plan, bound, inputs, target, &mut hooks)
-            }
+            ([target], None) if memory.is_some() || timeline.is_none() => match memory {
+                Some(memory) => windows::run(run, target, memory, (timeline.as_ref(), &mut hooks))
+                    .map(|(outcome, found)| {
+                        shape = Some(found);
+                        outcome
+                    }),
+                None => execute::run(&self.plan, bound, inputs, target, &mut hooks),
+            },
             (targets, _) => {
                 let mut links = ranks::channels(devices.count(), ranks::PATIENCE);
                 let mut all: Vec<_> = targets
@@ -173,7 +205,11 @@ impl Executable {
         let ended = until.map(|(until, of)| Ended { condition: until.text.clone(), met: of.met });
         let timeline =
             timeline.map(|timeline| Timeline::new(&self.plan.program, timeline.tracks()));
-        let outcome = Outcome { timeline, ..Outcome::of(bound) };
+        let timeline = match memory {
+            Some(_) => timeline.map(|timeline| timeline.labelled(line_of_windows)),
+            None => timeline,
+        };
+        let outcome = Outcome { timeline, windows: shape, ..Outcome::of(bound) };
         Ok(Outcome { outputs, steps, ended, launches, elapsed, ..outcome })
     }
 }

@@ -88,7 +88,7 @@ impl Link for Faulty {
 }
 
 /// Makes the reaches of a list of nodes a cell shorter behind the tiles.
-fn shorten(nodes: &mut [Node]) {
+pub fn shorten(nodes: &mut [Node]) {
     for node in nodes {
         match node {
             Node::Launch(launch) => {

@@ -20,3 +20,4 @@ mod sweeps;
 mod traffic;
 mod vector_copies;
 mod waves;
+mod windows;

@@ -4,6 +4,7 @@ use super::*;
 use crate::bind::{Request, bind};
 use crate::plan::tests::banded;
 use crate::plan::{Bands, Order, Plan};
+use crate::plan::{Points, Tiles};
 
 fn expr(text: &str) -> crate::expr::Expr {
     text.parse().unwrap()

@@ -102,6 +102,7 @@ const COMPILE: [(&str, Value); 8] = [
     ("--candidates", Number),
     ("--help", Nothing),
 ];
+const MEMORY: &[&str] = &["1", "64KiB", "1MiB", "4GiB", "0", "4GB", "-1GiB", "99999999999TiB"];
 const DEVICES: &[&str] = &[
     "1",
     "2",
@@ -125,6 +126,7 @@ const LINKS: &[&str] = &["10000:50000", "0:1", "1:0", "5", "-1:2", "4294967295:4
 const RUN: [(&str, Value); 25] = [
     ("--threads", Number),
     ("--devices", Word(DEVICES)),
+    ("--device-memory", Word(MEMORY)),
     ("--link", Word(LINKS)),
     ("--timeline", Output),
     ("--first-step", Number),
