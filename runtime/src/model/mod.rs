@@ -4,7 +4,7 @@
 //! seconds a step, resource by resource. A kernel is bound by the resource that takes longest, and
 //! loses some time to the others: resources overlap, but not fully. A norm of the terms stands for
 //! that, between their sum (nothing overlaps) and their maximum (everything does). Its exponents
-//! were fitted to the measured rates in `test-suite/bench/results` (decision 045).
+//! were fitted to the measured rates in `test-suite/bench/results` (decision 046).
 //!
 //! Sources: the roofline model (Williams, Waterman, Patterson, "Roofline: An Insightful Visual
 //! Performance Model for Multicore Architectures", 2009) for the terms; Holewinski, Pouchet,
