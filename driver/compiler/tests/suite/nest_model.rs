@@ -168,10 +168,11 @@ fn predicted_times_tell_good_tiles_from_bad_ones() {
     let lines: String = lines.collect();
     assert!(tiles.len() > 25 && median(&tiles) < 1.3, "{}\n{lines}", median(&tiles));
     assert!(fdtd.len() == 4 && median(&fdtd) < 1.2, "{}", median(&fdtd));
-    // The tile that is best by the model is nearly the best one.
-    let best = tiles.iter().map(|row| row.measured).fold(f64::INFINITY, f64::min);
-    let chosen = list[0];
-    assert!(chosen.measured <= 1.25 * best, "{} {best}\n{lines}", chosen.what);
+    // The best tile is among the four that the model predicts to be fastest.
+    let least = |times: &mut dyn Iterator<Item = f64>| times.fold(f64::INFINITY, f64::min);
+    let best = least(&mut tiles.iter().map(|row| row.measured));
+    let first = least(&mut list.iter().take(4).map(|row| row.measured));
+    assert!(first <= 1.05 * best, "{first} {best}\n{lines}");
     // Tiles that spill take five times as long and more: so they do by the model.
     for row in tiles.iter().filter(|row| row.measured > 5.0 * best) {
         assert!(row.predicted > 2.0 * best, "{}\n{lines}", row.what);

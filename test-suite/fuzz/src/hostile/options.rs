@@ -123,7 +123,7 @@ const DEVICES: &[&str] = &[
     "99999999999999999999",
 ];
 const LINKS: &[&str] = &["10000:50000", "0:1", "1:0", "5", "-1:2", "4294967295:4294967295"];
-const RUN: [(&str, Value); 25] = [
+const RUN: [(&str, Value); 26] = [
     ("--threads", Number),
     ("--devices", Word(DEVICES)),
     ("--device-memory", Word(MEMORY)),

@@ -30,7 +30,9 @@ fn value(random: &mut Random, pass: &str, option: &str, rank: usize) -> Option<S
     let switch = |random: &mut Random| random.pick(&["on", "off"]).to_owned();
     Some(match (pass, option) {
         ("flexible-hyper-tiles", "heights") => switch(random),
-        (_, "always" | "blocked" | "constants" | "split-interior" | "measured") => switch(random),
+        (_, "always" | "blocked" | "arrays" | "constants" | "split-interior" | "measured") => {
+            switch(random)
+        }
         (_, "devices") => random.pick(&["1", "2", "3", "2x2"]).to_string(),
         (_, "link") => random.pick(&["10000:50000", "1:1000000"]).to_string(),
         (_, "strategy") => random.pick(strategies::ALL).name().to_owned(),
