@@ -222,8 +222,8 @@ impl<'c> Costs<'c> {
         made.is_some_and(|op| mlir::name(*op) == "arith.constant")
     }
 
-    /// Whether a number comes from a place or from a narrower one, so that it fits 32 bits; sums are
-    /// followed so far.
+    /// Whether a number comes from a place or from a narrower one, so that it fits 32 bits. Sums
+    /// are followed so far.
     fn is_small(&self, value: Val<'c>, depth: usize) -> bool {
         self.is_constant(Some(&value))
             || self.defined.get(&mlir::key(value)).is_some_and(|op| match mlir::name(*op) {

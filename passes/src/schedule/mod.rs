@@ -8,6 +8,7 @@ pub mod exchange;
 pub mod flexible_hyper_tiles;
 pub mod large;
 pub mod launch_groups;
+pub mod launch_work;
 pub mod lowering;
 pub mod predict;
 mod pyramids;

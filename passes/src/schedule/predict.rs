@@ -5,11 +5,12 @@
 //! `analysis/kernel_work`) and the device go into the model of the runtime crate, which gives
 //! seconds per step. A candidate that a strategy declines is left out; any other error is reported.
 
-use crate::analysis::{kernel_work, tile_traffic};
+use crate::analysis::tile_traffic;
 use crate::schedule::choice;
 use crate::schedule::code_size;
 use crate::schedule::exchange::{self, Exchange};
 use crate::schedule::large::Large;
+use crate::schedule::launch_work;
 use crate::schedule::lowering::{self, Settings};
 use crate::schedule::regions;
 use crate::schedule::strategy::Candidates;
@@ -18,11 +19,10 @@ use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::Operation;
-use std::ops::Range;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Binding, Choice, Launch, Parts};
+use stencil_dialects::tiled::{self, Choice, Parts};
 use stencil_runtime::model::{self, Prediction, Work};
 use stencil_runtime::ranks::Devices;
 
@@ -164,7 +164,9 @@ fn on_processor<'c>(
     let (mut seconds, mut steps) = (0.0, 1);
     for (name, traffic, times) in &main {
         let Some(launch) = launches.iter().find(|launch| launch.name == name) else { continue };
-        let Some(part) = busiest(launch, &sizes, subject.devices)? else { return Ok(None) };
+        let Some(part) = launch_work::busiest(launch, &sizes, subject.devices)? else {
+            return Ok(None);
+        };
         let tiles: f64 = match launch.cut.as_ref().map(|cut| &cut.parts) {
             Some(Parts::Tiles { counts, .. }) => {
                 sizes.evaluate(*counts)?.iter().map(|tiles| *tiles as f64).product()
@@ -311,25 +313,6 @@ fn rank(program: &Program) -> Result<usize, Error> {
     ranks.collect::<Result<Vec<_>, Error>>().map(|ranks| ranks.into_iter().max().unwrap_or(0))
 }
 
-/// The part of a launch that the device with the most tiles computes; none where devices can't
-/// share it.
-fn busiest(launch: &Launch<'_>, sizes: &Large<'_>, devices: Devices) -> Result<Option<f64>, Error> {
-    if devices.count() == 1 {
-        return Ok(Some(1.0));
-    }
-    let Some(cut) = launch.cut.as_ref() else { return Ok(None) };
-    let Parts::Tiles { counts, .. } = &cut.parts else {
-        // Blocks of points are shared out one by one.
-        return Ok(Some(1.0 / devices.count() as f64));
-    };
-    let tiles = sizes.evaluate(*counts)?.into_iter();
-    let tiles: Vec<u32> = tiles.map(|count| u32::try_from(count.max(0)).unwrap_or(0)).collect();
-    let count = |share: Vec<Range<u32>>| share.iter().map(|own| own.len() as f64).product::<f64>();
-    let all: f64 = tiles.iter().map(|tiles| f64::from(*tiles)).product();
-    let most = (0..devices.count()).map(|device| count(devices.share(&tiles, device)));
-    Ok(Some(most.fold(0.0, f64::max) / all.max(1.0)))
-}
-
 /// Tiles, lowers, counts and predicts one schedule; none where its blocks fit on no multiprocessor.
 fn candidate<'c>(
     context: &'c Context,
@@ -355,7 +338,7 @@ fn candidate<'c>(
         let grid = launch.grid.iter().map(|map| count(*map)).collect::<Result<Vec<_>, _>>()?;
         // A launch in bands takes the number of its first row of blocks, and no other part.
         let by_rows = launch.bands.is_some() && subject.devices.shape()[1] > 1;
-        let part = busiest(launch, &sizes, subject.devices)?;
+        let part = launch_work::busiest(launch, &sizes, subject.devices)?;
         let Some(part) = part.filter(|_| !by_rows) else {
             return Ok(None);
         };
@@ -363,18 +346,8 @@ fn candidate<'c>(
             exchange =
                 exchange.and(exchange::of(subject.program, launch, &sizes, subject.devices)?);
         }
-        let (blocks, redundancy) = (part * grid.iter().product::<f64>(), traffic.redundancy);
-        let size = |argument: usize| match launch.bindings.get(argument)? {
-            Binding::Param(name) => sizes.of_name(name),
-            _ => None,
-        };
-        let work = kernel_work::of(launch, subject.device, blocks, &size);
-        let strategy = strategies::named(&launch.schedule.strategy)?;
-        let tiles = strategy.tiles_per_block(work.threads);
-        let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
-        let exchanges = if strategy.exchanges_rows() { work.barriers } else { 0.0 };
-        let waits = work.waits / strategy.loads_ahead();
-        let work = Work { blocks, bands, own, halo, redundancy, exchanges, waits, ..work };
+        let blocks = part * grid.iter().product::<f64>();
+        let work = launch_work::of(launch, traffic, (blocks, bands), &sizes, subject)?;
         kernels.extend(std::iter::repeat_n(work, *times));
     }
     let schedules = launches.iter().map(|launch| &launch.schedule);

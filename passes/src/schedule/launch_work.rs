@@ -1,0 +1,62 @@
+//! What the blocks of a launch do, for the model.
+
+use crate::analysis::kernel_work;
+use crate::analysis::tile_traffic::TileTraffic;
+use crate::schedule::large::Large;
+use crate::strategies;
+use crate::subject::Subject;
+use std::ops::Range;
+use stencil_dialects::error::Error;
+use stencil_dialects::tiled::{Binding, Launch, Parts};
+use stencil_runtime::model::Work;
+use stencil_runtime::ranks::Devices;
+
+/// The part of a launch that the device with the most tiles computes; none where devices can't
+/// share it.
+pub fn busiest(
+    launch: &Launch<'_>,
+    sizes: &Large<'_>,
+    devices: Devices,
+) -> Result<Option<f64>, Error> {
+    if devices.count() == 1 {
+        return Ok(Some(1.0));
+    }
+    let Some(cut) = launch.cut.as_ref() else { return Ok(None) };
+    let Parts::Tiles { counts, .. } = &cut.parts else {
+        // Blocks of points are shared out one by one.
+        return Ok(Some(1.0 / devices.count() as f64));
+    };
+    let tiles = sizes.evaluate(*counts)?.into_iter();
+    let tiles: Vec<u32> = tiles.map(|count| u32::try_from(count.max(0)).unwrap_or(0)).collect();
+    let count = |share: Vec<Range<u32>>| share.iter().map(|own| own.len() as f64).product::<f64>();
+    let all: f64 = tiles.iter().map(|tiles| f64::from(*tiles)).product();
+    let most = (0..devices.count()).map(|device| count(devices.share(&tiles, device)));
+    Ok(Some(most.fold(0.0, f64::max) / all.max(1.0)))
+}
+
+/// What a launch of so many blocks, in so many bands, does.
+pub fn of(
+    launch: &Launch<'_>,
+    traffic: &TileTraffic,
+    (blocks, bands): (f64, f64),
+    sizes: &Large<'_>,
+    subject: &Subject<'_, '_>,
+) -> Result<Work, Error> {
+    let size = |argument: usize| match launch.bindings.get(argument)? {
+        Binding::Param(name) => sizes.of_name(name),
+        _ => None,
+    };
+    let work = kernel_work::of(launch, subject.device, blocks, &size);
+    let strategy = strategies::named(&launch.schedule.strategy)?;
+    let tiles = strategy.tiles_per_block(work.threads);
+    Ok(Work {
+        blocks,
+        bands,
+        own: tiles * traffic.own,
+        halo: tiles * traffic.halo,
+        redundancy: traffic.redundancy,
+        exchanges: if strategy.exchanges_rows() { work.barriers } else { 0.0 },
+        waits: work.waits / strategy.loads_ahead(),
+        ..work
+    })
+}
