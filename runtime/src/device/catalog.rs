@@ -105,9 +105,9 @@ pub const H200: Device = Device {
              decision 046, those of a warp's instructions to those of decision 015; clocks of \
              wavefronts fitted to the records 2026-11-22-h200-wavefronts.tsv and \
              2026-11-23-h200-strips.tsv, those of a handover from decision 022; copy and FMA \
-             rates, SMs and clock measured on one H200, November 2026; memory from NVIDIA's data \
-             sheet; limits per SM and block from the CUDA C++ Programming Guide, technical specifications \
-             of compute capability 9.0",
+             rates, SMs and clock measured on one H200, November 2026; memory from NVIDIA's \
+             data sheet; limits per SM and block from the CUDA C++ Programming Guide, \
+             technical specifications of compute capability 9.0",
 };
 
 /// Bytes per second of a copy where the data sheet states this bandwidth: the part of it that an
