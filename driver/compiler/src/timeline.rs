@@ -8,6 +8,8 @@ use stencil_runtime::ranks::Track;
 const PLOT: (f64, f64) = (720.0, 22.0);
 /// Pixels to its left, above it and to its right.
 const MARGIN: (f64, f64, f64) = (70.0, 48.0, 70.0);
+/// Labels of lines that are copies out of core.
+pub const COPIES: [&str; 2] = ["to device", "to host"];
 /// Colours of computing and of waiting.
 const COLOURS: [(&str, &str); 2] = [("computes", "#2f6690"), ("waits or receives", "#e0a030")];
 
@@ -51,9 +53,10 @@ impl Timeline {
         self.devices.iter().map(|(label, track)| (label.as_str(), share(track))).collect()
     }
 
-    /// The mean of the shares in a line.
+    /// The mean of the shares of computing in a line.
     pub fn summary(&self) -> String {
-        let shares = self.shares();
+        let mut shares = self.shares();
+        shares.retain(|(label, _)| !COPIES.contains(label));
         let (count, sum) =
             (shares.len().max(1), shares.iter().map(|(_, share)| share).sum::<f64>());
         format!("devices compute {:.1} % of the time\n", 100.0 * sum / count as f64)

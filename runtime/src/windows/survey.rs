@@ -78,6 +78,7 @@ impl<'p> Survey<'p> {
     /// Finds the buffers that are read anywhere.
     fn find_whole(&mut self) -> Result<(), WindowError> {
         let mut written = vec![None; self.forms.len()];
+        let mut read = vec![None; self.forms.len()];
         for (launch, kind) in self.launches.iter().zip(&self.kind) {
             let Some(known) = self.kinds.get(*kind) else { continue };
             for (place, buffer) in launch.buffers() {
@@ -90,11 +91,25 @@ impl<'p> Survey<'p> {
                 if let (true, Some(one)) = (whole, self.whole.get_mut(buffer.0)) {
                     *one = true;
                 }
+                if let (true, Some(by)) = (whole, read.get_mut(buffer.0)) {
+                    by.get_or_insert(&launch.kernel.name);
+                }
             }
         }
         for (whole, by) in self.whole.iter().zip(written) {
             if let (true, Some(kernel)) = (whole, by) {
                 let why = "another kernel reads any cell of what it writes".to_owned();
+                return Err(WindowError::Kernel { kernel: kernel.clone(), why });
+            }
+        }
+        // Memory that lies on the device whole has no array of the host to be read from.
+        for (field, parts) in self.plan.fields.iter().zip(&self.bound.values) {
+            let reader = parts.iter().find_map(|held| read.get(held.buffer).copied().flatten());
+            if let (true, Some(kernel)) = (field.role.is_output(), reader) {
+                let why = format!(
+                    "it reads any cell of `{}`, which is a result; a const field may be read so",
+                    field.name
+                );
                 return Err(WindowError::Kernel { kernel: kernel.clone(), why });
             }
         }

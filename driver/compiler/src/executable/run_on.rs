@@ -10,7 +10,7 @@ use crate::pauses;
 use crate::processor::{self, Machine};
 use crate::session::Session;
 use crate::stages;
-use crate::timeline::Timeline;
+use crate::timeline::{COPIES, Timeline};
 use crate::traffic::{self, Effort};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ fn of_run(control: &Control<'_>) -> Devices {
 
 /// The lines of a timeline out of core.
 fn line_of_windows(line: usize) -> String {
-    ["to device", "compute", "to host"].get(line).copied().unwrap_or_default().to_owned()
+    let [to_device, to_host] = COPIES;
+    [to_device, "compute", to_host].get(line).copied().unwrap_or_default().to_owned()
 }
 
 impl Session {
