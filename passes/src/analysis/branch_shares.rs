@@ -15,33 +15,33 @@ const SAMPLES: u32 = 64;
 const DEEPEST: usize = 200;
 
 /// A kernel whose conditions are evaluated.
-pub struct Shares<'c> {
+pub struct Shares<'a, 'c> {
     /// Where values come from, by [`mlir::key`].
-    defined: BTreeMap<usize, Op<'c>>,
+    defined: &'a BTreeMap<usize, Op<'c>>,
     /// The loops whose counters they are.
     counters: BTreeMap<usize, Op<'c>>,
     /// The kernel's integers that are known.
     arguments: BTreeMap<usize, i64>,
     threads: [i64; 3],
     blocks: f64,
-    /// What each sample has computed.
+    /// The values that each sample has computed.
     known: RefCell<Vec<BTreeMap<usize, Option<Lanes>>>>,
 }
 
-impl<'c> Shares<'c> {
-    /// Those of a launch of so many blocks; `size` tells a run-time size.
-    pub fn of(launch: &Launch<'c>, blocks: f64, size: &dyn Fn(usize) -> Option<i64>) -> Self {
-        let (mut defined, mut counters) = (BTreeMap::new(), BTreeMap::new());
-        for op in mlir::walk(launch.op) {
-            for result in mlir::results(op) {
-                defined.insert(mlir::key(result), op);
-            }
-            if mlir::name(op) == "scf.for" {
-                let counter = mlir::blocks(op, 0).into_iter().next();
-                let counter = counter.and_then(|body| mlir::arguments(body).first().copied());
-                counters.extend(counter.map(|counter| (mlir::key(counter), op)));
-            }
-        }
+impl<'a, 'c> Shares<'a, 'c> {
+    /// Those of a launch of so many blocks. `defined` has the operations that make the kernel's
+    /// values, and `size` tells the arguments that are run-time sizes.
+    pub fn of(
+        launch: &Launch<'c>,
+        blocks: f64,
+        size: &dyn Fn(usize) -> Option<i64>,
+        defined: &'a BTreeMap<usize, Op<'c>>,
+    ) -> Self {
+        let loops = mlir::walk(launch.op).into_iter().filter(|op| mlir::name(*op) == "scf.for");
+        let counters = loops.filter_map(|op| {
+            let body = mlir::blocks(op, 0).into_iter().next()?;
+            Some((mlir::key(*mlir::arguments(body).first()?), op))
+        });
         let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
         let arguments = arguments.iter().enumerate();
         let arguments =
@@ -49,7 +49,7 @@ impl<'c> Shares<'c> {
         let along = |axis: usize| launch.block.get(axis).copied().unwrap_or(1).max(1);
         Self {
             defined,
-            counters,
+            counters: counters.collect(),
             arguments: arguments.collect(),
             threads: [along(0), along(1), along(2)],
             blocks,
@@ -95,7 +95,8 @@ impl<'c> Shares<'c> {
                 .take(3)
                 .map(|bound| self.value(*bound, sample, depth)?.first(u32::MAX));
             let (lower, upper, step) = (bounds.next()??, bounds.next()??, bounds.next()??);
-            let trips = upper.checked_sub(lower)?.max(0).checked_add(step - 1)? / step.max(1);
+            let trips =
+                upper.checked_sub(lower)?.max(0).checked_add(step.checked_sub(1)?)? / step.max(1);
             let turn = (part(sample, 2) * trips as f64) as i64;
             return lower.checked_add(step.checked_mul(turn)?).map(|at| Lanes::uniform(at, false));
         }

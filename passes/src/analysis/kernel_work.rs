@@ -43,18 +43,19 @@ impl Times {
 /// is that of the kernel.
 type Nest = Vec<Times>;
 
-/// Counts what a block of a kernel does in a launch of so many blocks; `size` tells the kernel's
-/// arguments that are sizes. What does not stand in the code (blocks, bytes of device memory,
-/// redundancy) is left at zero.
+/// Counts what a block of a kernel does in a launch of so many blocks. `size` tells the kernel's
+/// arguments that are sizes. Blocks, bytes of device memory and redundancy do not stand in the code
+/// and are left at zero.
 pub fn of(
     launch: &Launch,
     device: &Device,
     blocks: f64,
     size: &dyn Fn(usize) -> Option<i64>,
 ) -> Work {
+    let costs = Costs::of(launch.op);
     let values = Values {
-        costs: Costs::of(launch.op),
-        shares: Shares::of(launch, blocks, size),
+        shares: Shares::of(launch, blocks, size, &costs.defined),
+        costs: &costs,
         levels: RefCell::default(),
     };
     let mut count = Cost { instructions: START, ..Cost::default() };
@@ -80,7 +81,7 @@ pub fn of(
     }
 }
 
-/// What a block of a kernel holds: threads, registers and shared memory.
+/// The threads, registers and shared memory of a block of a kernel.
 pub fn resources(launch: &Launch, device: &Device) -> Work {
     let threads = launch.block.iter().product::<i64>().max(1);
     let number = |name| mlir::attribute(launch.op, name).and_then(attribute::as_integer);
@@ -112,14 +113,14 @@ pub fn shared_bytes(buffer: Val) -> i64 {
 type Sum<'c> = (Option<Val<'c>>, i64);
 
 /// The operations of a kernel.
-struct Values<'c> {
-    costs: Costs<'c>,
-    shares: Shares<'c>,
+struct Values<'a, 'c> {
+    costs: &'a Costs<'c>,
+    shares: Shares<'a, 'c>,
     /// The loops in which a value is computed, by [`mlir::key`]; none for the kernel's arguments.
     levels: RefCell<BTreeMap<usize, usize>>,
 }
 
-impl<'c> Values<'c> {
+impl<'c> Values<'_, 'c> {
     fn block(&self, block: Blk<'c>, nest: &Nest, count: &mut Cost) {
         for op in mlir::operations(block) {
             let level = self.level(op, nest.len() - 1);

@@ -284,10 +284,8 @@ impl<'c> Costs<'c> {
 
     /// Whether a value is a constant or the kernel's argument.
     fn invariant(&self, value: Option<&Val<'c>>) -> bool {
-        value.is_some_and(|value| match self.defined.get(&mlir::key(*value)) {
-            Some(op) => mlir::name(*op) == "arith.constant",
-            None => self.arguments.contains(&mlir::key(*value)),
-        })
+        let argument = value.is_some_and(|value| self.arguments.contains(&mlir::key(*value)));
+        argument || self.is_constant(value)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the blocks of a launch do, for the model.
+//! The work of a launch, for the model.
 
 use crate::analysis::kernel_work;
 use crate::analysis::tile_traffic::TileTraffic;
@@ -34,7 +34,7 @@ pub fn busiest(
     Ok(Some(most.fold(0.0, f64::max) / all.max(1.0)))
 }
 
-/// What a launch of so many blocks, in so many bands, does.
+/// The work of a launch of so many blocks, in so many bands.
 pub fn of(
     launch: &Launch<'_>,
     traffic: &TileTraffic,

@@ -12,11 +12,11 @@ use super::order::Order;
 use super::region::Region;
 use super::survey::survey;
 use super::timeline::Timeline;
-use super::work::{Blocks, Form, Work, key, of_launch};
+use super::work::{Form, Work, key, of_launch};
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::hash::Hash;
-use crate::launch::{Copy, Launch, Rows};
+use crate::launch::{Copy, Launch};
 use crate::plan::{self, Plan};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -262,26 +262,6 @@ fn identity(plan: &Plan, bound: &Bound) -> u64 {
     Hash::of(&[plan.as_bytes(), sizes.as_bytes()].concat())
 }
 
-/// The part of a launch with some blocks.
-fn part_of<'p>(launch: &Launch<'p>, blocks: &Blocks) -> Launch<'p> {
-    match blocks {
-        Blocks::All => launch.clone(),
-        Blocks::Band { rows, own } => {
-            let rows = Some(Rows { all: *rows, first: 0, count: *rows, reach: 0 });
-            // The band has other rows than the whole, so it is not cut again.
-            Launch { rows: None, ..Launch { rows, ..launch.clone() }.band(own) }
-        }
-        Blocks::Numbers(numbers) => {
-            let numbered = match numbers.as_slice() {
-                [one] => launch.numbered(one),
-                _ => None,
-            };
-            let part = || Launch { part: Some(numbers.as_slice().into()), ..launch.clone() };
-            numbered.unwrap_or_else(part)
-        }
-    }
-}
-
 impl Target for Shared<'_> {
     fn devices(&self) -> u32 {
         self.target.devices()
@@ -369,7 +349,7 @@ impl Target for Shared<'_> {
                 }
             }
             let begin = self.point()?;
-            self.target.launch(&part_of(launch, &work.blocks))?;
+            self.target.launch(&work.blocks.part_of(launch))?;
             self.end_launch(begin)?;
         }
         for (place, buffer) in launch.buffers() {

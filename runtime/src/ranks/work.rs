@@ -11,6 +11,7 @@ use super::numbering::blocks_of;
 use super::region::{Area, Region};
 use crate::bind::{Bound, Buffer};
 use crate::expr::Sizes;
+use crate::launch::{Launch, Rows};
 use crate::layout::Placement;
 use crate::plan::{self, Argument, Cut, Near, Parts, Use};
 use reach::{Reach, of_points, of_tiles};
@@ -89,6 +90,28 @@ pub enum Blocks {
     },
     /// Those of some numbers.
     Numbers(Vec<Range<u32>>),
+}
+
+impl Blocks {
+    /// The part of a launch with these blocks. A band has other rows than the whole, so it is not
+    /// cut again.
+    pub fn part_of<'p>(&self, launch: &Launch<'p>) -> Launch<'p> {
+        match self {
+            Self::All => launch.clone(),
+            Self::Band { rows, own } => {
+                let rows = Some(Rows { all: *rows, first: 0, count: *rows, reach: 0 });
+                Launch { rows: None, ..Launch { rows, ..launch.clone() }.band(own) }
+            }
+            Self::Numbers(numbers) => {
+                let numbered = match numbers.as_slice() {
+                    [one] => launch.numbered(one),
+                    _ => None,
+                };
+                let part = || Launch { part: Some(numbers.as_slice().into()), ..launch.clone() };
+                numbered.unwrap_or_else(part)
+            }
+        }
+    }
 }
 
 /// What a device has to do with a launch.

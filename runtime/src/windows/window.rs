@@ -7,7 +7,7 @@
 use super::error::WindowError;
 use super::survey::{Kind, Survey};
 use crate::bind::BufferId;
-use crate::launch::{Launch, Rows};
+use crate::launch::Launch;
 use crate::ranks::{Blocks, Form, Region, Work, key};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -197,22 +197,10 @@ fn first(count: u32, holds: impl Fn(u32) -> Result<bool, WindowError>) -> Result
     Ok(low)
 }
 
-/// The part of a launch with some blocks, which may be cut into bands.
+/// The part of a launch with some blocks. Rows of one that may be cut into bands may be cut again.
 pub fn part_of<'p>(launch: &Launch<'p>, blocks: &Blocks) -> Launch<'p> {
     match blocks {
-        Blocks::All => launch.clone(),
         Blocks::Band { own, .. } if launch.rows.is_some() => launch.some_rows(own),
-        Blocks::Band { rows, own } => {
-            let rows = Some(Rows { all: *rows, first: 0, count: *rows, reach: 0 });
-            Launch { rows: None, ..Launch { rows, ..launch.clone() }.band(own) }
-        }
-        Blocks::Numbers(numbers) => {
-            let numbered = match numbers.as_slice() {
-                [one] => launch.numbered(one),
-                _ => None,
-            };
-            let part = || Launch { part: Some(numbers.as_slice().into()), ..launch.clone() };
-            numbered.unwrap_or_else(part)
-        }
+        _ => blocks.part_of(launch),
     }
 }

@@ -7,7 +7,7 @@ use stencil_runtime::plan::Plan;
 use stencil_runtime::windows::{DeviceMemory, run, windows_of};
 use stencil_simulator::{Options, Simulator};
 
-/// What goes wrong in a run in at least so many windows; none where nothing does.
+/// The fault of a run in at least so many windows; none where it has none.
 fn found(case: &Case, (size, steps): (i64, i64), windows: usize, short: bool) -> Option<String> {
     let context = stencil_dialects::context().unwrap();
     let (module, mut plan): (_, Plan) = compile(&context, case);
