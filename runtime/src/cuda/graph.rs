@@ -82,6 +82,11 @@ impl Graphs {
         })
     }
 
+    /// How launches are sent.
+    pub fn settings(&self) -> GraphSettings {
+        self.settings
+    }
+
     /// The most bands of a launch so far.
     pub fn most_bands(&self) -> usize {
         self.most_bands

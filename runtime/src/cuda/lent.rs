@@ -1,8 +1,10 @@
-//! Memory of the caller in the place of a program's buffers.
+//! Memory of the caller in the place of a program's buffers, and its streams.
 
 use super::buffer::{Buffer, Lent};
+use super::clock::Event;
 use super::error::CudaError;
 use super::program::Program;
+use super::stream::{LentStream, Stream};
 use crate::bind::BufferId;
 
 impl Program {
@@ -12,6 +14,16 @@ impl Program {
         self.saved.clear();
         self.buffers.clear();
         self.lent = lent;
+    }
+
+    /// The work of the next run comes behind all that a stream of the caller has by now.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn come_behind(&self, stream: LentStream) -> Result<(), CudaError> {
+        let before = Event::untimed(&Stream::lent(self.stream.device(), stream))?;
+        before.record()?;
+        before.hold(&self.stream)
     }
 
     /// Reads memory of the caller to the host.

@@ -156,17 +156,4 @@ impl Cuda {
     pub fn code(&self, plan: &Plan, code: &[u8]) -> Result<Code, CudaError> {
         Code::load(&self.device, plan, code)
     }
-
-    /// As [`Cuda::load`], for work in a stream of the caller, behind the work that it has.
-    ///
-    /// # Errors
-    /// As [`Cuda::load`].
-    pub fn load_on(
-        &self,
-        plan: &Plan,
-        code: &[u8],
-        stream: LentStream,
-    ) -> Result<Program, CudaError> {
-        self.code(plan, code)?.program_on(stream)
-    }
 }

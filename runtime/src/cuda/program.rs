@@ -85,12 +85,14 @@ impl Program {
 
     /// From the next run on launches are sent as graphs of many. That spares the time between short
     /// kernels, and launches overlap where that is possible; the measured time is then that of the
-    /// graphs.
+    /// graphs. Graphs of runs before are used again.
     ///
     /// # Errors
     /// When the driver refuses.
     pub fn use_graphs(&mut self, settings: GraphSettings) -> Result<(), CudaError> {
-        self.graphs = Some(Graphs::new(&self.stream, settings)?);
+        if self.graphs.as_ref().is_none_or(|graphs| graphs.settings() != settings) {
+            self.graphs = Some(Graphs::new(&self.stream, settings)?);
+        }
         Ok(())
     }
 

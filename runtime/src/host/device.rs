@@ -64,13 +64,13 @@ pub(super) fn execute(
     let kinds: BTreeMap<_, _> = fields.map(|(name, f)| (name.clone(), Cells::Lent(f))).collect();
     check_inputs(&program.plan, bound, &kinds)?;
     drop(kinds);
-    let mut loaded = match run.stream {
-        Some(stream) => program.code_on(run.device, code)?.program_on(stream)?,
-        None => match program.take_loaded(run.device) {
-            Some(loaded) => loaded,
-            None => program.code_on(run.device, code)?.program()?,
-        },
+    let mut loaded = match program.take_loaded(run.device) {
+        Some(loaded) => loaded,
+        None => program.code_on(run.device, code)?.program()?,
     };
+    if let Some(stream) = run.stream {
+        loaded.come_behind(stream)?;
+    }
     loaded.use_graphs(GraphSettings::default())?;
     let device = loaded.device_name().to_owned();
     let memory = || program.heights.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,9 +81,7 @@ pub(super) fn execute(
     if let Some(height) = height {
         memory().remember(&program.plan, bound, &device, &height.height);
     }
-    if run.stream.is_none() {
-        program.keep_loaded(run.device, loaded);
-    }
+    program.keep_loaded(run.device, loaded);
     Ok(done)
 }
 
