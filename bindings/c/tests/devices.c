@@ -1,5 +1,5 @@
-/* Devices that share the runs of a program: parts of the processor give the bits of one, and what
- * can't be is refused. */
+/* Devices that share the runs of a program, and runs out of core: both give the bits of one device
+ * that holds all fields, and what can't be is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,14 +7,17 @@
 
 enum { N = 67, M = 203, STEPS = 11 };
 
-static const char text[] =
-    "param N\n"
-    "param M\n"
-    "grid G = [0..N-1, 0..M-1]\n"
-    "field A : f32 on G\n"
+#define FUNCTION                                                                                  \
+    "param N\n"                                                                                   \
+    "param M\n"                                                                                   \
+    "grid G = [0..N-1, 0..M-1]\n"                                                                 \
+    "field A : f32 on G\n"                                                                        \
     "fn f -> A [1..N-2, 1..M-2] = 0.5 * A[0,0] + 0.125 * (A[-1,0] + A[1,0] + A[0,-1] + A[0,1])\n"
-    "reduce total : f64 = sum(f64(A[0,0])) on [0..N-1, 0..M-1]\n"
-    "steps 2\n";
+
+static const char text[] =
+    FUNCTION "reduce total : f64 = sum(f64(A[0,0])) on [0..N-1, 0..M-1]\nsteps 2\n";
+/* Runs out of core have no reductions. */
+static const char plain[] = FUNCTION "steps 2\n";
 
 static const int64_t shape[] = {N, M};
 
@@ -27,49 +30,77 @@ static void expect(stencil_status status, stencil_status wanted, const char *wor
     exit(1);
 }
 
-static stencil_status compile(const char *target, const char *devices, stencil_program *program) {
-    const char *options[] = {"--target",     target, "--tile",    "8,64",
-                             "--fp-contract", "off",  "--devices", devices};
-    return stencil_compile("devices.stencil", text, 8, options, program);
+static stencil_status compile(const char *source, const char *target, const char *option,
+                              const char *value, stencil_program *program) {
+    const char *options[] = {"--target",     target, "--tile", "8,64",
+                             "--fp-contract", "off",  option,   value};
+    return stencil_compile("devices.stencil", source, 8, options, program);
 }
 
-static double run(const char *devices, float *cells) {
-    stencil_program program;
+static stencil_status shared(const char *target, const char *devices, stencil_program *program) {
+    return compile(text, target, "--devices", devices, program);
+}
+
+static stencil_status windowed(const char *target, const char *size, stencil_program *program) {
+    return compile(plain, target, "--device-memory", size, program);
+}
+
+static stencil_run run(stencil_program program, float *cells) {
     stencil_run run;
-    double total;
 
     for (int cell = 0; cell < N * M; cell++) cells[cell] = (float)(cell * 7919 % 1000);
-    expect(compile("cpu", devices, &program), STENCIL_STATUS_OK, "");
     expect(stencil_run_new(program, &run), STENCIL_STATUS_OK, "");
     expect(stencil_run_steps(run, STEPS), STENCIL_STATUS_OK, "");
     expect(stencil_run_bind(run, "A", STENCIL_ELEMENT_F32, 2, shape, NULL, cells),
            STENCIL_STATUS_OK, "");
     expect(stencil_run_execute(run), STENCIL_STATUS_OK, "");
-    expect(stencil_run_reduction(run, "total", STENCIL_ELEMENT_F64, &total), STENCIL_STATUS_OK,
-           "");
+    return run;
+}
+
+static void end(stencil_run run, stencil_program program) {
     /* Memory of a device is refused by the run. */
     expect(stencil_run_bind_device(run, "A", STENCIL_ELEMENT_F32, 2, shape, 4096),
            STENCIL_STATUS_OK, "");
     expect(stencil_run_execute(run), STENCIL_STATUS_ARGUMENT, "give it memory of the host");
     expect(stencil_run_free(run), STENCIL_STATUS_OK, "");
     expect(stencil_program_free(program), STENCIL_STATUS_OK, "");
+}
+
+static double run_shared(const char *devices, float *cells) {
+    stencil_program program;
+    double total;
+
+    expect(shared("cpu", devices, &program), STENCIL_STATUS_OK, "");
+    const stencil_run one = run(program, cells);
+    expect(stencil_run_reduction(one, "total", STENCIL_ELEMENT_F64, &total), STENCIL_STATUS_OK,
+           "");
+    end(one, program);
     return total;
 }
 
 int main(void) {
-    static const char *const shared[] = {"2", "2x2", "3"};
-    static float one[N * M], several[N * M];
-    const double total = run("1", one);
+    static const char *const lists[] = {"2", "2x2", "3"};
+    static const char *const sizes[] = {"1GiB", "96KiB"};
+    static float one[N * M], other[N * M];
+    /* With one device all fields are in its memory. */
+    const double total = run_shared("1", one);
     stencil_program program;
 
-    for (size_t place = 0; place < sizeof shared / sizeof shared[0]; place++) {
-        if (run(shared[place], several) != total) return 2;
-        if (memcmp(one, several, sizeof one) != 0) return 3;
+    for (size_t place = 0; place < sizeof lists / sizeof lists[0]; place++) {
+        if (run_shared(lists[place], other) != total) return 2;
+        if (memcmp(one, other, sizeof one) != 0) return 3;
     }
-    expect(compile("cpu", "0", &program), STENCIL_STATUS_COMPILE, "expected a number such as 4");
-    expect(compile("cpu", "65", &program), STENCIL_STATUS_COMPILE, "64 devices at most");
-    expect(compile("cpu", "0,1", &program), STENCIL_STATUS_COMPILE, "names GPUs");
-    expect(compile("reference", "2", &program), STENCIL_STATUS_COMPILE, "has one device");
+    for (size_t place = 0; place < sizeof sizes / sizeof sizes[0]; place++) {
+        expect(windowed("cpu", sizes[place], &program), STENCIL_STATUS_OK, "");
+        end(run(program, other), program);
+        if (memcmp(one, other, sizeof one) != 0) return 4;
+    }
+    expect(shared("cpu", "0", &program), STENCIL_STATUS_COMPILE, "expected a number such as 4");
+    expect(shared("cpu", "65", &program), STENCIL_STATUS_COMPILE, "64 devices at most");
+    expect(shared("cpu", "0,1", &program), STENCIL_STATUS_COMPILE, "names GPUs");
+    expect(shared("reference", "2", &program), STENCIL_STATUS_COMPILE, "has one device");
+    expect(windowed("cpu", "much", &program), STENCIL_STATUS_COMPILE, "much");
+    expect(windowed("reference", "1GiB", &program), STENCIL_STATUS_COMPILE, "out of core");
     printf("devices agree\n");
     return 0;
 }

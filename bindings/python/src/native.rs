@@ -83,7 +83,7 @@ impl Native {
         }
         let failed = |failure| errors::compile(py, &failure);
         let read = embedded(&name, &options).and_then(|read| read.session(&source));
-        let Described { mut session, target, devices } = read.map_err(failed)?;
+        let Described { mut session, target, placement } = read.map_err(failed)?;
         if let Target::Cuda(device) = target {
             session = for_device(session, device);
         }
@@ -99,7 +99,7 @@ impl Native {
         for field in names.fields.iter_mut().filter(|field| conditions.contains(&field.name)) {
             field.layout = Layout::Bool;
         }
-        let origin = Some(Origin { source, session, target, devices, cache });
+        let origin = Some(Origin { source, session, target, placement, cache });
         let parts = OnceLock::new();
         Ok(Self { origin, declared, names, parts, state: Mutex::default() })
     }

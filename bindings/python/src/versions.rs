@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use stencil_compiler::{
-    Class, Compiled, Control, DeviceList, Executable, Failure, Level, Plan, Progress, Session,
+    Class, Compiled, Control, Executable, Failure, Level, Placement, Plan, Progress, Session,
     Source, Target,
 };
 use stencil_runtime::host::{Code, Program};
@@ -49,8 +49,8 @@ pub struct Origin {
     pub source: Source,
     pub session: Session,
     pub target: Target,
-    /// The devices that share runs; none for one.
-    pub devices: Option<DeviceList>,
+    /// The devices and the memory of runs.
+    pub placement: Placement,
     /// The folder of the cache.
     pub cache: Option<PathBuf>,
 }
@@ -112,20 +112,20 @@ impl Origin {
         // Texts of levels may be had without it.
         let checked = self.session.check_target(self.target);
         checked.map_err(|failure| errors::compile(py, &failure))?;
-        let executable = match (self.target, &self.devices) {
-            (Target::Cuda(device), devices) => {
+        let executable = match self.target {
+            Target::Cuda(device) => {
                 let texts = self.texts(py, sizes)?;
                 let plan = Plan::from_json(&texts.plan, &self.source.name);
                 let plan = plan.map_err(|error| errors::argument(py, error.to_string()))?;
-                if devices.is_none() {
+                if self.placement.is_usual() {
                     let program = Program::new(plan, Code::Cuda(texts.ptx.into_bytes()));
                     return Ok(Version { sizes: sizes.clone(), program });
                 }
                 Executable::kept_ptx(&self.source, plan, texts.ptx, device)
             }
-            (target, _) => self.executable(py, &self.sized(sizes), target)?,
+            target => self.executable(py, &self.sized(sizes), target)?,
         };
-        let executable = executable.on_devices(self.devices.clone());
+        let executable = executable.placed(self.placement.clone());
         let program = Program::new(executable.plan().clone(), Code::Engine(Box::new(executable)));
         Ok(Version { sizes: sizes.clone(), program })
     }

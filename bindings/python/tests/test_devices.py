@@ -1,5 +1,5 @@
 """Runs that several devices share: parts of the processor, simulated devices, and GPUs of the
-driver of the runtime's own tests."""
+driver of the runtime's own tests. Runs out of core on the processor."""
 
 import os
 import subprocess
@@ -69,6 +69,51 @@ def test_one_device_is_no_sharing():
 def test_devices_that_can_not_be(devices, target, text):
     with pytest.raises(stencilc.CompileError, match=text):
         stencilc.compile(HEAT, target=target, devices=devices)
+
+
+PLAIN = """param N
+param M
+grid G = [0..N-1, 0..M-1]
+field A : f32 on G
+const field K : f32 on G
+fn f -> A [1..N-2, 1..M-2] = A[0,0] + 0.1 * K[0,0] * (A[-1,0] + A[1,0] - 2*A[0,0])
+steps 23"""
+
+
+@pytest.mark.parametrize("target, size", [("cpu", "1GiB"), ("cpu", "128KiB"), ("sim", "128KiB")])
+def test_runs_out_of_core_give_the_bits_in_core(fields, target, size, tmp_path):
+    options = {"target": target, "fp_contract": "off", "tile": (8, 64), "pyramid_height": 2}
+    wanted = stencilc.compile(PLAIN, **options)(**fields).A
+    kernel = stencilc.compile(PLAIN, device_memory=size, **options)
+    mapped = {name: np.lib.format.open_memmap(tmp_path / name, "w+", field.dtype, shape=field.shape)
+              for name, field in fields.items()}
+    for name, field in mapped.items():
+        field[:] = fields[name]
+    for _ in range(2):
+        assert np.array_equal(kernel(**mapped).A, wanted)
+    # In a file that is mapped, the result stays.
+    assert kernel(**mapped, in_place=True).A is mapped["A"]
+    assert np.array_equal(np.load(tmp_path / "A"), wanted)
+
+
+@pytest.mark.parametrize("options, text", [
+    ({"device_memory": "much"}, "much"),
+    ({"device_memory": "1GiB", "devices": 2}, "cannot be used with"),
+    ({"device_memory": "1GiB", "target": "reference"}, "out of core is for"),
+])
+def test_memory_that_can_not_be(options, text):
+    with pytest.raises(stencilc.CompileError, match=text):
+        stencilc.compile(PLAIN, **{"target": "cpu", **options})
+
+
+def test_too_little_memory_is_told(fields):
+    with pytest.raises(stencilc.StencilError, match="device memory"):
+        stencilc.compile(PLAIN, target="cpu", device_memory="1KiB")(**fields)
+
+
+def test_reductions_are_refused_out_of_core(fields):
+    with pytest.raises(stencilc.StencilError, match="total|reduction"):
+        stencilc.compile(HEAT, target="cpu", device_memory="1GiB")(**fields)
 
 
 @pytest.mark.parametrize("name", PROCESSES)

@@ -23,9 +23,8 @@ impl Engine for Executable {
                 hook(whole(done), whole(of));
             }
         };
-        let devices = self.devices.clone();
         let control =
-            Control { cancel, progress: Some(&mut report), devices, ..Control::default() };
+            Control { cancel, progress: Some(&mut report), ..self.placement.control() };
         let outcome = Executable::run(self, inputs, request, control)?;
         Ok(Ran {
             outputs: outcome.outputs,
@@ -41,10 +40,7 @@ impl Engine for Executable {
     }
 
     fn why_host(&self) -> &'static str {
-        match self.devices {
-            Some(_) => "runs that devices share take arrays of the host",
-            None => "the program is compiled for another target",
-        }
+        self.placement.why_host().unwrap_or("the program is compiled for another target")
     }
 }
 

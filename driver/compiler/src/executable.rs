@@ -11,6 +11,7 @@ use crate::gpus::Gpus;
 use crate::nest;
 use crate::outcome::{Ended, Outcome};
 use crate::pauses;
+use crate::placement::Placement;
 use crate::processor::Machine;
 use crate::session::Session;
 use crate::stages::{self, Compilation, Timing, text_with_places};
@@ -60,8 +61,8 @@ pub struct Executable {
     /// After how many steps it looks whether it ends early.
     every: Option<i64>,
     timing: Timing,
-    /// The devices of runs that another program starts; none for one.
-    pub(crate) devices: Option<DeviceList>,
+    /// Where runs go that another program starts.
+    pub(crate) placement: Placement,
 }
 
 #[derive(Clone, Debug)]
@@ -106,7 +107,7 @@ impl Executable {
                     written: Written::Program,
                     every,
                     timing,
-                    devices: None,
+                    placement: Placement::default(),
                 })
             }
             Target::Simulator { seed } => {
@@ -155,14 +156,15 @@ impl Executable {
             written: Written::Program,
             every,
             timing: Timing::new(),
-            devices: None,
+            placement: Placement::default(),
         }
     }
 
-    /// The same for runs that another program starts ([`stencil_runtime::host`]) and that some
-    /// devices share. The session that compiled it was [`Session::shared_by`] as many.
-    pub fn on_devices(self, devices: Option<DeviceList>) -> Self {
-        Self { devices, ..self }
+    /// The same for runs that another program starts ([`stencil_runtime::host`]) and that go there.
+    /// The session that compiled it was [`Session::shared_by`] as many devices, or
+    /// [`Session::in_windows`].
+    pub fn placed(self, placement: Placement) -> Self {
+        Self { placement, ..self }
     }
 
     /// Compiles to the gpu level, and from there to what `code` makes of it.
@@ -192,8 +194,8 @@ impl Executable {
             lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;
         let (written, timing) = (compilation.written, compilation.timing);
         let every = plan.steps_between_looks();
-        let (source, devices) = (source.clone(), None);
-        Ok(Self { source, plan, code, written, every, timing, devices })
+        let (source, placement) = (source.clone(), Placement::default());
+        Ok(Self { source, plan, code, written, every, timing, placement })
     }
 
     /// Its launch plan; for the reference the declarations alone.

@@ -7,7 +7,8 @@ use crate::target::TargetName;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::num::NonZeroUsize;
-use stencil_compiler::{DeviceList, Failure, Session, Source, Target};
+use stencil_compiler::{DeviceList, Failure, Placement, Session, Source, Target};
+use stencil_runtime::windows::DeviceMemory;
 
 /// Options as another program hands them over.
 #[derive(Debug, Parser)]
@@ -30,6 +31,14 @@ pub struct Embedded {
     /// Threads that compute tiles
     #[arg(long, value_parser = threads)]
     threads: Option<NonZeroUsize>,
+    /// Device memory for runs out of core, such as 4GiB
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = str::parse::<DeviceMemory>,
+        conflicts_with = "devices"
+    )]
+    device_memory: Option<DeviceMemory>,
 }
 
 /// A compile as its options describe it.
@@ -38,8 +47,8 @@ pub struct Described {
     pub session: Session,
     /// The machine that runs the program.
     pub target: Target,
-    /// The devices that share its runs; none for one.
-    pub devices: Option<DeviceList>,
+    /// The devices and the memory of its runs.
+    pub placement: Placement,
 }
 
 /// Reads options for a program of this name.
@@ -63,10 +72,10 @@ impl Embedded {
     /// # Errors
     /// Options that exclude each other, or measured schedules that can't be read.
     pub fn session(&self, source: &Source) -> Result<Described, Failure> {
-        let devices = self.devices()?;
-        let session = self.common.session(source)?;
+        let placement = Placement { devices: self.devices()?, device_memory: self.device_memory };
+        let session = self.common.session(source)?.in_windows(self.device_memory.is_some());
         let target = self.target(&session, source)?;
-        Ok(Described { session, target, devices })
+        Ok(Described { session, target, placement })
     }
 
     /// The devices that share runs; none for one that is not named.
@@ -113,6 +122,10 @@ impl Embedded {
             (Target::Reference, None) if self.devices()?.is_some() => Err(Failure::user(
                 "the reference has one device; add --target cuda, sim or cpu, or leave --devices \
                  out",
+            )),
+            (Target::Reference, None) if self.device_memory.is_some() => Err(Failure::user(
+                "a run out of core is for --target cuda, sim or cpu; add one of them, or leave \
+                 --device-memory out",
             )),
             (target, None) => Ok(target),
         }

@@ -16,8 +16,8 @@ fn compiled(name: &str, text: &str, options: &[String]) -> Result<Program, Fault
     let source = Source::new(name, text);
     let failed = |failure| fault(failure, Status::Compile);
     let read = embedded(&source.name, options).and_then(|read| read.session(&source));
-    let Described { session, target, devices } = read.map_err(failed)?;
-    if let (Target::Cuda(_), None) = (target, &devices) {
+    let Described { session, target, placement } = read.map_err(failed)?;
+    if matches!(target, Target::Cuda(_)) && placement.is_usual() {
         let levels = [Level::Plan, Level::Ptx];
         let compiled = session.compile(&source, &levels, Control::default()).map_err(failed)?;
         let (Some(plan), Some(ptx)) = (compiled.plan(), compiled.ptx()) else {
@@ -26,7 +26,7 @@ fn compiled(name: &str, text: &str, options: &[String]) -> Result<Program, Fault
         return Ok(Program::new(plan.clone(), Code::Cuda(ptx.as_bytes().to_vec())));
     }
     let executable = session.executable(&source, target, Control::default()).map_err(failed)?;
-    let executable = executable.on_devices(devices);
+    let executable = executable.placed(placement);
     let plan = executable.plan().clone();
     Ok(Program::new(plan, Code::Engine(Box::new(executable))))
 }

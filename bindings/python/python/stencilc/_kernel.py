@@ -253,8 +253,8 @@ def compile(program, *, target="auto", define=None, cache=None, **options):
     **options
         Options of ``stencilc run`` that describe a compile: fast_math=True, strategy="stream",
         tile=(32, 64), pyramid_height=4, device="A100", arch="sm_80", fp_contract="off", ...
-        And ``devices``: 4 or "2x2" devices that share each run, or the numbers of GPUs, [0, 2].
-        The arrays of a call then lie on the host.
+        And ``devices``: 4 or "2x2" devices that share each run, or the numbers of GPUs, [0, 2];
+        or ``device_memory="4GiB"`` for runs out of core. The arrays of a call then lie on the host.
 
     Raises
     ------
