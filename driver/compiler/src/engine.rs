@@ -23,8 +23,7 @@ impl Engine for Executable {
                 hook(whole(done), whole(of));
             }
         };
-        let control =
-            Control { cancel, progress: Some(&mut report), ..self.placement.control() };
+        let control = Control { cancel, progress: Some(&mut report), ..self.placement.control() };
         let outcome = Executable::run(self, inputs, request, control)?;
         Ok(Ran {
             outputs: outcome.outputs,
