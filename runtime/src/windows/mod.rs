@@ -12,7 +12,9 @@
 //! | `survey.rs` | the launches of a run, and what can't run so |
 //! | `live.rs` | the cells that later launches read, and which buffers lie on the host |
 //! | `window.rs` | what a window computes, needs and holds |
-//! | `choose.rs` | the launches of a pass and the rows of a window, by a model |
+//! | `choose.rs` | the launches of a pass and the rows of a window: those with the shortest time |
+//! | `model.rs` | the time that windows take |
+//! | `measure.rs` | the memory of the device that all passes take |
 //! | `held.rs` | windows on a target that has the whole range of each buffer |
 //! | `windowed.rs` | a run in windows, as a target |
 //! | `error.rs` | why a run out of core fails |
@@ -24,6 +26,8 @@ mod error;
 mod held;
 mod limit;
 mod live;
+mod measure;
+mod model;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -55,7 +59,7 @@ pub struct Shape {
 /// As [`run`] before its first launch.
 pub fn windows_of(plan: &Plan, bound: &Bound, memory: DeviceMemory) -> Result<Shape, WindowError> {
     let fixed = ranks::fixed(plan, bound);
-    Ok(choose::cutting(&Survey::new(plan, &fixed)?, memory, false)?.shape())
+    Ok(choose::cutting(&Survey::new(plan, &fixed)?, memory, false)?.0.shape())
 }
 
 /// Runs a plan out of core: at most so much memory of the device holds parts of the grid. The
@@ -75,7 +79,7 @@ pub fn run(
     let fixed = ranks::fixed(plan, bound);
     let survey = Survey::new(plan, &fixed).map_err(failed)?;
     let cutting = choose::cutting(&survey, memory, control.temps).map_err(failed)?;
-    let shape = cutting.shape();
+    let shape = cutting.0.shape();
     let mut held;
     let slots: &mut dyn Slots = if target.slots().is_some() {
         let none = || failed(WindowError::Fault("a device lost its slots".to_owned()));
@@ -84,7 +88,7 @@ pub fn run(
         held = Held::new(target);
         &mut held
     };
-    let mut windowed = Windowed::new(&survey, cutting, control.temps, slots).map_err(failed)?;
+    let mut windowed = Windowed::new(&survey, cutting, slots);
     windowed.note_times(timeline);
     let outcome = execute::run(plan, &fixed, inputs, &mut windowed, control)?;
     Ok((outcome, shape))

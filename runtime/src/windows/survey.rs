@@ -4,7 +4,7 @@ use super::error::WindowError;
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Action, Launch, Launches};
 use crate::plan::{self, Node, Parts, Plan, Use};
-use crate::ranks::{Form, Sharing, Work, key};
+use crate::ranks::{Form, Sharing, Work, groups, key};
 use std::collections::BTreeMap;
 
 /// The launches of a run in order, and the parts in which each can be done.
@@ -23,6 +23,8 @@ pub struct Survey<'p> {
     pub kinds: Vec<Kind<'p>>,
     /// Buffers that lie on the device whole: they are read anywhere, and nobody writes them.
     pub whole: Vec<bool>,
+    /// Buffers that have each other's memory at times, or begin with one input.
+    pub groups: Vec<Vec<usize>>,
 }
 
 /// Launches that differ in nothing but the memory of their arguments and the step.
@@ -70,7 +72,8 @@ impl<'p> Survey<'p> {
             launches.push(launch);
         }
         let whole = bound.buffers.iter().map(|buffer| buffer.constant.is_some()).collect();
-        let mut survey = Self { plan, bound, forms, launches, kind, kinds, whole };
+        let groups = groups(plan, bound);
+        let mut survey = Self { plan, bound, forms, launches, kind, kinds, whole, groups };
         survey.find_whole()?;
         Ok(survey)
     }

@@ -88,6 +88,10 @@ impl Target for Windowed<'_, '_> {
         first: usize,
         bytes: &mut [u8],
     ) -> Result<(), TargetError> {
+        if bytes.is_empty() {
+            // A field without cells needs no array.
+            return Ok(());
+        }
         let missing = || WindowError::Fault(format!("memory {} has no array", buffer.0));
         let host = self.host_of(buffer).ok_or_else(missing)?;
         let from = self.slots.host(host)?;
