@@ -194,14 +194,16 @@ fn alike(survey: &Survey<'_>, live: &Live, lengths: &[usize]) -> Vec<Vec<(usize,
     all
 }
 
-/// For each memory whether it holds nothing before and behind the first pass, of some length.
-fn live_scratch(live: &Live, place: usize) -> Vec<bool> {
+/// For each memory whether it holds nothing before the first pass, of some length, and before the
+/// second one, if there is one.
+fn live_scratch(live: &Live, place: usize, passes: usize) -> Vec<bool> {
     let is_empty = |point: usize, memory: usize| {
         let cells = live.cells.get(point).and_then(|cells| cells.get(memory));
         cells.is_some_and(Region::is_empty)
     };
     let count = live.memory.first().map_or(0, Vec::len);
-    (0..count).map(|memory| is_empty(0, memory) && is_empty(place + 1, memory)).collect()
+    let is_free = |memory| is_empty(0, memory) && (passes == 1 || is_empty(place + 1, memory));
+    (0..count).map(is_free).collect()
 }
 
 /// Launches of a pass that are tried: those of whole steps, up to all of them. Behind them each
@@ -380,7 +382,7 @@ impl<'s, 'p> Probe<'s, 'p> {
             ends = ends.max(copies);
         }
         let passes = survey.launches.len().div_ceil(launches);
-        let scratch = live_scratch(live, place);
+        let scratch = live_scratch(live, place, passes);
         let bytes = device_bytes(survey, &mut rows, &scratch, cuts.len());
         Ok(Some((sum * passes as f64 + 2.0 * ends, bytes)))
     }

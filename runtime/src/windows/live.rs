@@ -138,7 +138,11 @@ fn hosts(
         }
         let from = (0..count).find(|other| {
             let alike = buffers.get(*other).is_some_and(|other| is_alike(buffer, other));
-            !has(place) && has(*other) && together(place, *other) && alike
+            !survey.is_whole(BufferId(place))
+                && !has(place)
+                && has(*other)
+                && together(place, *other)
+                && alike
         });
         if let (Some(host), Some(lender)) = (hosts.get_mut(place), lender.get_mut(place)) {
             *lender = from;

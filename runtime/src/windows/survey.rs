@@ -105,18 +105,28 @@ impl<'p> Survey<'p> {
                 return Err(WindowError::Kernel { kernel: kernel.clone(), why });
             }
         }
-        // Memory that lies on the device whole has no array of the host to be read from.
+        // A result that nobody writes is what it was at the start, if it has the same memory then.
+        let end = self.memory(&[self.launches.len()]);
+        let end = end.first().map(Vec::as_slice).unwrap_or_default();
         for (field, parts) in self.plan.fields.iter().zip(&self.bound.values) {
-            let reader = parts.iter().find_map(|held| read.get(held.buffer).copied().flatten());
+            let reader = parts.iter().find_map(|held| {
+                let memory = end.get(held.buffer).filter(|memory| memory.0 != held.buffer)?;
+                read.get(memory.0).copied().flatten()
+            });
             if let (true, Some(kernel)) = (field.role.is_output(), reader) {
                 let why = format!(
-                    "it reads any cell of `{}`, which is a result; a const field may be read so",
+                    "it reads any cell of `{}`, a result that has the memory of another field",
                     field.name
                 );
                 return Err(WindowError::Kernel { kernel: kernel.clone(), why });
             }
         }
         Ok(())
+    }
+
+    /// Whether a memory lies on the device whole.
+    pub fn is_whole(&self, memory: BufferId) -> bool {
+        self.whole.get(memory.0) == Some(&true)
     }
 
     /// Whether a window may compute no cell from cells without a value: a kernel that reads at
@@ -142,8 +152,7 @@ impl<'p> Survey<'p> {
 
     /// The buffers of a launch that are windowed, with their places among its arguments.
     pub fn cut(&self, launch: &Launch<'p>) -> Vec<(usize, BufferId)> {
-        let whole = |buffer: BufferId| self.whole.get(buffer.0) == Some(&true);
-        launch.buffers().filter(|(_, buffer)| !whole(*buffer)).collect()
+        launch.buffers().filter(|(_, buffer)| !self.is_whole(*buffer)).collect()
     }
 
     /// The memory of each buffer of the plan before some launches, by their places in ascending

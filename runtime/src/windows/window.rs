@@ -169,7 +169,9 @@ impl Backwards {
         for (form, cells) in survey.forms.iter().zip(after) {
             let whole = form.whole();
             let own = crate::ranks::Area { rows: cut.of(*form), ..whole };
-            gives.push(cells.common(&own.into()));
+            // Memory that lies on the device whole is none of the window's.
+            let is_whole = survey.is_whole(BufferId(gives.len()));
+            gives.push(if is_whole { Region::default() } else { cells.common(&own.into()) });
         }
         let (needs, holds) = (gives.clone(), gives.iter().map(Region::rows).collect());
         let so_far = Window { works: Vec::new(), needs, holds, gives };

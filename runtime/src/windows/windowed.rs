@@ -39,8 +39,10 @@ pub struct Windowed<'r, 'p> {
     scratch: Vec<bool>,
     /// For each side the slot of each memory.
     sides: Vec<Vec<Option<usize>>>,
-    /// Windows so far.
+    /// Windows so far, copies to the device, and copies from it.
     windows: usize,
+    loads: usize,
+    stores: usize,
     /// Launches asked for.
     launches: usize,
     /// The window that comes next, already on its way.
@@ -70,7 +72,8 @@ impl<'r, 'p> Windowed<'r, 'p> {
     /// A run of some passes and windows on a device.
     pub fn new(
         survey: &'r Survey<'p>,
-        (cutting, needed): (Cutting, Needed),
+        cutting: Cutting,
+        needed: Needed,
         slots: &'r mut dyn Slots,
     ) -> Self {
         let Needed { live, rows, scratch } = needed;
@@ -84,6 +87,8 @@ impl<'r, 'p> Windowed<'r, 'p> {
             scratch,
             sides: Vec::new(),
             windows: 0,
+            loads: 0,
+            stores: 0,
             launches: 0,
             ahead: None,
             stored: vec![Vec::new(); SIDES],
@@ -103,7 +108,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
         let sides = self.cutting.cuts.len().min(SIDES);
         self.sides = vec![vec![None; self.rows.len()]; sides];
         for (memory, (rows, form)) in self.rows.iter().zip(&self.survey.forms).enumerate() {
-            if *rows == 0 || self.survey.whole.get(memory) == Some(&true) {
+            if *rows == 0 || self.survey.is_whole(BufferId(memory)) {
                 continue;
             }
             let mut shared = None;
@@ -164,6 +169,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
             let (slot, bytes) = (self.slot(side, memory)?, self.bytes(memory, &rows)?);
             for part in chunks(&bytes) {
                 self.slots.load(slot, host.ok_or_else(missing)?, part)?;
+                self.loads += 1;
             }
         }
         for (from, to, cells) in &loans {
@@ -333,6 +339,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
                 let slot = self.slot(now.side, memory)?;
                 for part in chunks(&bytes) {
                     self.slots.store(slot, host, part)?;
+                    self.stores += 1;
                 }
                 stored.push(slot);
             }

@@ -302,8 +302,9 @@ fn one(
         }
         if case.windows {
             let (found, ran) = windows::simulate(case, module, plan, inputs)?;
-            if let Some(found) = found {
-                judge(Ok(found), expected, Fault::Difference, "out of core: ")?;
+            for (memory, found) in found {
+                let what = format!("out of core in {memory}: ");
+                judge(Ok(found), expected, Fault::Difference, &what)?;
             }
             fate = Some(ran);
         }

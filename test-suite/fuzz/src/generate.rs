@@ -26,6 +26,7 @@ use pieces::{boxes, common, piece};
 pub use processor::on_processor;
 use schedules::schedule;
 use stencil_runtime::array::Element;
+pub use sweeps::sweep;
 pub use windows::out_of_core;
 
 /// The case of a seed and a number.
@@ -66,28 +67,6 @@ pub fn case(seed: u64, index: u64) -> Case {
         windows: false,
         program,
     }
-}
-
-/// The case of a seed and a number whose program reads values of its own sweep. It is small, and
-/// compiled and run once, so that many run in a short time.
-pub fn sweep(seed: u64, index: u64) -> Case {
-    let mut random = Random::of_case(seed, index);
-    let rank = random.pick(&[1, 2, 2, 2, 2, 2, 3, 3]);
-    // A strip has at least 32 rows.
-    let strips = rank == 2 && random.percent(25);
-    let most = if strips { [30, 70, 8] } else { [30, 18, 8] };
-    let program = loop {
-        let ruled = random.percent(30);
-        let mut program = program(&mut random, rank, most, ruled, false);
-        sweeps::prime(&mut random, &mut program);
-        program.steps = program.steps.min(3);
-        repeats(&mut random, &mut program, 15);
-        if sweeps::has_any(&program) && (computes(&program) || random.percent(20)) {
-            break program;
-        }
-    };
-    let schedule = schedules::sweep(&mut random, &program, strips);
-    plain_case(&mut random, program, schedule)
 }
 
 /// A case of a program that is compiled and run once.

@@ -419,9 +419,9 @@ pub fn of_object(
         return Ok((outputs, None));
     }
     let (found, fate) = windows::run(case, plan, inputs, &mut load(1)?)?;
-    if let Some(found) = found {
+    for (memory, found) in found {
         check::same(&found, &outputs).map_err(|difference| {
-            fault(format!("out of core the processor differs: {difference}"))
+            fault(format!("out of core in {memory} the processor differs: {difference}"))
         })?;
     }
     Ok((outputs, Some(fate)))

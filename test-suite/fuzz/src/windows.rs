@@ -61,16 +61,15 @@ impl fmt::Display for Fate {
     }
 }
 
-/// Runs the gpu level of a case out of core on the simulator. Without arrays where that is refused.
+/// Results of a case, one for each limit of memory, and how it ran. There are none where it is
+/// refused.
+pub type Found = (Vec<(DeviceMemory, Arrays)>, Fate);
+
+/// Runs the gpu level of a case out of core on the simulator.
 ///
 /// # Errors
 /// [`Stop::Refused`] where the plan refuses the sizes, and a fault where the simulator finds one.
-pub fn simulate(
-    case: &Case,
-    module: &Module,
-    plan: &Plan,
-    inputs: &Arrays,
-) -> Result<(Option<Arrays>, Fate), Stop> {
+pub fn simulate(case: &Case, module: &Module, plan: &Plan, inputs: &Arrays) -> Result<Found, Stop> {
     let options = stencil_simulator::Options {
         settings: Settings { seed: case.order, workers: 1, ..Settings::default() },
         ..stencil_simulator::Options::default()
@@ -81,7 +80,7 @@ pub fn simulate(
     run(case, plan, inputs, &mut simulator)
 }
 
-/// Runs a case out of core with any amount of memory from the least on.
+/// Runs a case out of core: with the least memory, and with any more.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -90,28 +89,31 @@ pub fn run(
     plan: &Plan,
     inputs: &Arrays,
     target: &mut (dyn Target + Send),
-) -> Result<(Option<Arrays>, Fate), Stop> {
+) -> Result<Found, Stop> {
     let bound = run::bound(case, plan, inputs)?;
     let least = match windows::windows_of(plan, &bound, DeviceMemory(1)) {
         Ok(_) => 1,
         Err(WindowError::Memory { needed, .. }) => needed,
         Err(error @ (WindowError::Kernel { .. } | WindowError::Node { .. })) => {
-            return Ok((None, Fate::Refused(error.to_string())));
+            return Ok((Vec::new(), Fate::Refused(error.to_string())));
         }
         Err(error) => {
             return Err(Stop::Failed(Fault::Simulator, format!("out of core: {error}")));
         }
     };
-    let percent = Random::of_case(case.data.seed, 5).pick(&[0, 0, 0, 2, 5, 10, 20, 40, 100]);
-    let memory = DeviceMemory(least + bound.device_bytes().saturating_sub(least) * percent / 100);
-    let control = (None, &mut Control::default());
-    match windows::run((plan, &bound, inputs), target, memory, control) {
-        Ok((outcome, Shape { windows, passes })) => {
-            let fate = Fate::Ran { windows: windows > 1, passes: passes > 1 };
-            Ok((Some(outcome.outputs), fate))
-        }
-        Err(error) => {
-            Err(Stop::Failed(Fault::Simulator, format!("out of core in {memory}: {error}")))
-        }
+    let mut random = Random::of_case(case.data.seed, 5);
+    let spare = bound.device_bytes().saturating_sub(least);
+    let (mut found, mut several) = (Vec::new(), (false, false));
+    for percents in [0..=0, 1..=20, 21..=100] {
+        let percent = random.range(*percents.start(), *percents.end());
+        let memory = DeviceMemory(least + spare * percent.unsigned_abs() / 100);
+        let control = (None, &mut Control::default());
+        let ran = windows::run((plan, &bound, inputs), target, memory, control);
+        let (outcome, Shape { windows, passes }) = ran.map_err(|error| {
+            Stop::Failed(Fault::Simulator, format!("out of core in {memory}: {error}"))
+        })?;
+        several = (several.0 || windows > 1, several.1 || passes > 1);
+        found.push((memory, outcome.outputs));
     }
+    Ok((found, Fate::Ran { windows: several.0, passes: several.1 }))
 }
