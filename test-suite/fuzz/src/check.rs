@@ -237,8 +237,8 @@ fn telling(inputs: &Arrays, outputs: &Arrays) -> bool {
     })
 }
 
-/// One program with all its schedules; gives the oracle's result, and how it ran out of core. Where a result is known already,
-/// that of an equivalent program, it must be the oracle's too.
+/// One program with all its schedules; gives the oracle's result, and how it ran out of core.
+/// Where a result is known already, that of an equivalent program, it must be the oracle's too.
 fn whole(
     case: &Case,
     context: &Context,

@@ -213,7 +213,7 @@ fn results_are_those_in_core() {
 fn a_result_that_is_read_anywhere_runs() {
     let text = "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield A : f32 on G\n\
                 field T : f32 on G\nfn f -> A [i in 1..N-2, j in 1..M-2] = \
-                0.5 * A[-1, 0] + 0.25 * A[1, 0] + T(N-1-i, j)\n";
+                0.5 * A[-1, 0] + 0.25 * A[1, 0] + T(N-1-i, j)\nsteps 6\n";
     agrees(&Case::block(text, &[4, 16], 1), (61, 6), 3);
 }
 
