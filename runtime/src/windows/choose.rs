@@ -69,7 +69,7 @@ impl Cutting {
     }
 }
 
-/// Passes and windows whose first pass fits, but for the last choice of those with some windows.
+/// A way to cut a run, as far as its first pass shows.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     /// Seconds of the run.
@@ -93,10 +93,14 @@ pub fn cutting(
     temps: bool,
 ) -> Result<(Cutting, Needed), WindowError> {
     let count = survey.launches.len();
-    let mut choices = match count {
-        0 => Vec::new(),
-        _ => choices(survey, memory, temps)?,
-    };
+    if count == 0 {
+        let cutting = Cutting { ends: Vec::new(), cuts: Vec::new() };
+        let live = Rc::new(Live::new(survey, &[], temps)?);
+        let none = || WindowError::Fault("a run without launches has windows".to_owned());
+        let needed = Needed::of(survey, &cutting, live, u64::MAX)?.ok_or_else(none)?;
+        return Ok((cutting, needed.0));
+    }
+    let mut choices = choices(survey, memory, temps)?;
     let mut lives = BTreeMap::new();
     let mut measured = |choice: &Choice, most: u64| {
         let grid = Grid::of(survey, choice.launches - 1)?;
@@ -110,13 +114,6 @@ pub fn cutting(
         let needed = Needed::of(survey, &cutting, live, most)?;
         Ok::<_, WindowError>(needed.map(|(needed, bytes)| (cutting, needed, bytes)))
     };
-    if count == 0 {
-        let cutting = Cutting { ends: Vec::new(), cuts: Vec::new() };
-        let live = Rc::new(Live::new(survey, &[], temps)?);
-        let none = || WindowError::Fault("a run without launches has windows".to_owned());
-        let needed = Needed::of(survey, &cutting, live, u64::MAX)?.ok_or_else(none)?;
-        return Ok((cutting, needed.0));
-    }
     choices.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
     for choice in choices.iter().filter(|choice| choice.bytes <= memory.0) {
         if let Some((cutting, needed, _)) = measured(choice, memory.0)? {
