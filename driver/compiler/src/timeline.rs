@@ -10,8 +10,10 @@ const PLOT: (f64, f64) = (720.0, 22.0);
 const MARGIN: (f64, f64, f64) = (70.0, 48.0, 70.0);
 /// Labels of lines that are copies out of core.
 pub const COPIES: [&str; 2] = ["to device", "to host"];
-/// Colours of computing and of waiting.
-const COLOURS: [(&str, &str); 2] = [("computes", "#2f6690"), ("waits or receives", "#e0a030")];
+/// What bars are, and their colours.
+const COMPUTES: (&str, &str) = ("computes", "#2f6690");
+const WAITS: (&str, &str) = ("waits or receives", "#e0a030");
+const COPIED: (&str, &str) = ("copies", "#6a994e");
 
 /// The times of the devices of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,34 @@ impl Timeline {
         let spans = || self.devices.iter().flat_map(|(_, track)| &track.spans);
         let begin = spans().map(|span| span.free).min().unwrap_or_default();
         (begin, spans().map(|span| span.end).max().unwrap_or_default())
+    }
+
+    /// Whether lines are those of a run out of core: its copies, and its windows.
+    fn is_out_of_core(&self) -> bool {
+        self.devices.iter().any(|(label, _)| COPIES.contains(&label.as_str()))
+    }
+
+    /// What the picture has: launches, or windows and copies.
+    fn title(&self) -> String {
+        let count = |what: &str, tracks: &[&Track]| {
+            let spans: u64 = tracks.iter().map(|track| track.spans.len() as u64).sum();
+            match tracks.iter().map(|track| track.left_out).sum::<u64>() {
+                0 => format!("{spans} {what}"),
+                more => format!("{spans} of {} {what}", spans + more),
+            }
+        };
+        let tracks = |copies: bool| -> Vec<&Track> {
+            let of = |label: &str| COPIES.contains(&label) == copies;
+            let all = self.devices.iter();
+            all.filter(|(label, _)| of(label)).map(|(_, track)| track).collect()
+        };
+        if self.is_out_of_core() {
+            let (windows, copies) = (tracks(false), tracks(true));
+            return format!("{}, {}", count("windows", &windows), count("copies", &copies));
+        }
+        let all = |track: &&Track| track.spans.len() as u64 + track.left_out;
+        let most = tracks(false).into_iter().max_by_key(all);
+        count("launches", &most.into_iter().collect::<Vec<_>>())
     }
 
     /// The part of the time in which each device computes, from 0 to 1.
@@ -91,15 +121,10 @@ impl Timeline {
             "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" \
              fill=\"#eeeeee\"/>"
         )?;
-        let launches = self.devices.iter().map(|(_, track)| track.spans.len()).max().unwrap_or(0);
-        let left_out = self.devices.iter().map(|(_, track)| track.left_out).max().unwrap_or(0);
-        let of = match left_out {
-            0 => String::new(),
-            more => format!(" of {}", launches as u64 + more),
-        };
-        let name = &self.program;
-        writeln!(out, "<text x=\"{left}\" y=\"18\">{name}: {launches}{of} launches</text>")?;
-        for (place, (what, colour)) in COLOURS.iter().enumerate() {
+        let (name, title) = (&self.program, self.title());
+        writeln!(out, "<text x=\"{left}\" y=\"18\">{name}: {title}</text>")?;
+        let legend = [COMPUTES, if self.is_out_of_core() { COPIED } else { WAITS }];
+        for (place, (what, colour)) in legend.iter().enumerate() {
             let x = left + 120.0 * place as f64;
             writeln!(
                 out,
@@ -112,29 +137,7 @@ impl Timeline {
             self.devices.iter().zip(self.shares()).enumerate()
         {
             let y = top + line * place as f64;
-            for span in &track.spans {
-                let [(_, computes), (_, waits)] = COLOURS;
-                let parts = [(span.free, span.begin, waits), (span.begin, span.end, computes)];
-                for (from, to, colour) in parts.into_iter().filter(|(from, to, _)| from < to) {
-                    writeln!(
-                        out,
-                        "<rect x=\"{:.3}\" y=\"{:.1}\" width=\"{:.3}\" height=\"{:.1}\" \
-                         fill=\"{colour}\"/>",
-                        at(from),
-                        y + 0.1 * line,
-                        at(to) - at(from),
-                        0.8 * line
-                    )?;
-                }
-            }
-            let (text, beside) = (y + 0.7 * line, left - 6.0);
-            writeln!(
-                out,
-                "<text x=\"{beside}\" y=\"{text}\" text-anchor=\"end\">{label}</text>\
-                 <text x=\"{}\" y=\"{text}\">{:.1} %</text>",
-                left + width + 6.0,
-                100.0 * share
-            )?;
+            draw_line(out, (label, track), (y, share), at)?;
         }
         let (below, end) = (top + height + 18.0, left + width);
         writeln!(out, "<text x=\"{left}\" y=\"{below}\">0</text>")?;
@@ -144,6 +147,40 @@ impl Timeline {
             all * 1e3
         )
     }
+}
+
+/// A line of the picture at some height, with its name and its share of the time; `at` is the place
+/// of a time.
+fn draw_line(
+    out: &mut String,
+    (label, track): (&str, &Track),
+    (y, share): (f64, f64),
+    at: impl Fn(Duration) -> f64,
+) -> fmt::Result {
+    let ((width, line), (left, ..)) = (PLOT, MARGIN);
+    let (_, works) = if COPIES.contains(&label) { COPIED } else { COMPUTES };
+    for span in &track.spans {
+        let parts = [(span.free, span.begin, WAITS.1), (span.begin, span.end, works)];
+        for (from, to, colour) in parts.into_iter().filter(|(from, to, _)| from < to) {
+            writeln!(
+                out,
+                "<rect x=\"{:.3}\" y=\"{:.1}\" width=\"{:.3}\" height=\"{:.1}\" \
+                 fill=\"{colour}\"/>",
+                at(from),
+                y + 0.1 * line,
+                at(to) - at(from),
+                0.8 * line
+            )?;
+        }
+    }
+    let (text, beside) = (y + 0.7 * line, left - 6.0);
+    writeln!(
+        out,
+        "<text x=\"{beside}\" y=\"{text}\" text-anchor=\"end\">{label}</text>\
+         <text x=\"{}\" y=\"{text}\">{:.1} %</text>",
+        left + width + 6.0,
+        100.0 * share
+    )
 }
 
 #[cfg(test)]
@@ -182,6 +219,21 @@ mod tests {
             picture.contains("2 of 9 launches") && picture.contains(">10.000 ms<"),
             "{picture}"
         );
+    }
+
+    /// Three lines of two spans, each with 7 that were left out.
+    #[test]
+    fn copies_are_no_launches() {
+        let spans = [(1, 1, 2), (3, 3, 4)];
+        let tracks = (0..3).map(|line| track(line, &spans)).collect();
+        let names = [COPIES[0], "compute", COPIES[1]];
+        let timeline = Timeline::new("heat2d", tracks).labelled(|line| names[line].to_owned());
+        let picture = timeline.picture();
+        assert!(picture.contains(">heat2d: 2 of 9 windows, 4 of 18 copies<"), "{picture}");
+        assert!(picture.contains(">copies<") && !picture.contains(WAITS.0), "{picture}");
+        let bars = |colour: &str| picture.matches(&format!("fill=\"{colour}\"")).count();
+        // With that of the legend.
+        assert_eq!((bars(COMPUTES.1), bars(COPIED.1)), (3, 5));
     }
 
     #[test]

@@ -121,12 +121,22 @@ impl Device {
     /// Whether memory can be put under chosen addresses.
     pub fn maps_memory(&self) -> Result<bool, CudaError> {
         let attribute = Attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+        Ok(self.attribute(attribute)? != 0)
+    }
+
+    /// Bytes that may lie between the starts of two stretches of a copy in two dimensions.
+    pub fn most_pitch(&self) -> Result<usize, CudaError> {
+        let pitch = self.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_PITCH)?;
+        Ok(usize::try_from(pitch).unwrap_or(0))
+    }
+
+    fn attribute(&self, attribute: Attribute) -> Result<c_int, CudaError> {
         let mut value = 0;
         // SAFETY: the handle is a device; the driver writes one number.
         self.ok("cuDeviceGetAttribute", unsafe {
             sys::cuDeviceGetAttribute(&mut value, attribute, self.handle)
         })?;
-        Ok(value != 0)
+        Ok(value)
     }
 
     /// Bytes of device memory that are free, and all.

@@ -25,8 +25,9 @@ use std::sync::Arc;
 /// it ends.
 const KEPT: usize = 4;
 
-/// The same out of core: the first window of a pass, the last one and those between have chunks of
-/// their own, of which each may have several.
+/// The same out of core: the first window of a pass, the last one and those between have graphs of
+/// their own, and so have those of a last pass of other launches. With these six kinds all graphs
+/// of passes of up to five chunks are kept.
 pub(super) const KEPT_OF_WINDOWS: usize = 32;
 
 /// How launches are sent as graphs.

@@ -27,6 +27,7 @@
 //! | `pinned.rs` | memory of the host for copies | its stream |
 //! | `room.rs` | whether memory is free | |
 //! | `slots.rs` | windows of a grid | streams of their own |
+//! | `strips.rs` | copies of stretches of a slot | both slots hold them |
 //! | `recording.rs` | a run, to be sent again and again | memory of a program |
 //!
 //! Safety, once for all of them: handles come from the driver and are private; the context is made
@@ -57,6 +58,7 @@ mod recording;
 mod room;
 mod slots;
 mod stream;
+mod strips;
 
 use crate::plan::Plan;
 use buffer::Buffer;

@@ -13,6 +13,7 @@ use super::graph::KEPT_OF_WINDOWS;
 use super::pinned::Pinned;
 use super::program::Program;
 use super::stream::Stream;
+use super::strips;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{self, Layout, Slots, Strips, Target, TargetError};
 use crate::launch::Launch;
@@ -20,7 +21,6 @@ use crate::ranks::MOST_LAUNCHES;
 use cudarc::driver::sys;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::ptr::{null, null_mut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,8 @@ pub(super) struct Windows {
     entered: Vec<usize>,
     /// Bytes of each buffer.
     buffers: Vec<usize>,
+    /// Bytes that may lie between the starts of two stretches of a copy.
+    most_pitch: usize,
     begin: Option<Instant>,
     times: Option<Times>,
 }
@@ -137,6 +139,7 @@ impl Windows {
             to,
             from,
             entered: Vec::new(),
+            most_pitch: device.most_pitch()?,
             buffers: bound.buffers.iter().map(crate::bind::Buffer::bytes).collect(),
             begin: None,
             times: None,
@@ -306,28 +309,9 @@ impl Slots for Program {
         let held = found.filter(|(from, to)| from.holds(&span) && to.holds(&span));
         let (source, target) = held.ok_or(outside)?;
         hold(&windows.to, &[target.used.as_ref(), target.stored.as_ref()])?;
-        let at = |slot: &Slot| slot.address().wrapping_add(span.start as u64);
-        let copy = sys::CUDA_MEMCPY2D {
-            srcXInBytes: 0,
-            srcY: 0,
-            srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
-            srcHost: null(),
-            srcDevice: at(source),
-            srcArray: null_mut(),
-            srcPitch: strips.pitch,
-            dstXInBytes: 0,
-            dstY: 0,
-            dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
-            dstHost: null_mut(),
-            dstDevice: at(target),
-            dstArray: null_mut(),
-            dstPitch: strips.pitch,
-            WidthInBytes: strips.width,
-            Height: strips.count,
-        };
+        let places = [source.address(), target.address()];
         // SAFETY: both slots hold all stretches, as was checked, and stay until the copy ended.
-        let sent = unsafe { sys::cuMemcpy2DAsync_v2(&copy, windows.to.raw()) };
-        windows.to.ok("cuMemcpy2DAsync", sent)?;
+        unsafe { strips::copy(&windows.to, places, strips, windows.most_pitch)? };
         let end = end_of(&windows.to)?;
         if let Some(slot) = windows.slots.get_mut(to) {
             slot.loaded = Some(end);
@@ -337,10 +321,11 @@ impl Slots for Program {
 
     fn enter(&mut self, slots: &[usize]) -> Result<(), TargetError> {
         let stream = Arc::clone(&self.stream);
+        let missing = self.mismatch("a window has a slot that is not there".to_owned());
         let windows = self.windows()?;
         let mut placed = Vec::new();
         for slot in slots {
-            let Some(found) = windows.slots.get(*slot) else { continue };
+            let found = windows.slots.get(*slot).ok_or(missing.clone())?;
             hold(&stream, &[found.loaded.as_ref(), found.stored.as_ref()])?;
             let bytes = windows.buffers.get(found.buffer.0).copied().unwrap_or(0);
             placed.push((found.buffer, found.address(), bytes));

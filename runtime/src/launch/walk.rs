@@ -50,11 +50,15 @@ impl<'p> Frame<'p> {
         Self { body, place: 0, left: 1, done: 0, until: None, otherwise: None }
     }
 
-    /// Whether it is a list of launches that is done once and takes no step.
-    fn is_apart(&self) -> bool {
+    fn is_once(&self) -> bool {
+        (self.left, self.done) == (1, 0)
+    }
+
+    /// Whether it is a list of launches that take no step.
+    fn takes_no_step(&self) -> bool {
         let takes_none =
             |node: &Prepared| matches!(node, Prepared::Launch(one) if one.node.steps == 0);
-        (self.left, self.done) == (1, 0) && self.body.iter().all(takes_none)
+        self.body.iter().all(takes_none)
     }
 }
 
@@ -112,6 +116,12 @@ impl<'p> Launches<'p> {
         self.memory.get(buffer).copied().unwrap_or(BufferId(buffer))
     }
 
+    /// Whether the next launch is one of a list that a run does once, and that takes no step.
+    fn is_apart(&self) -> bool {
+        self.frames.iter().all(Frame::is_once)
+            && self.frames.last().is_some_and(Frame::takes_no_step)
+    }
+
     /// A launch; what follows the last of its turns follows it.
     fn launch(&mut self, prepared: &PreparedLaunch<'p>) -> Launch<'p> {
         let PreparedLaunch { kernel, index, node, grid, rows, turns, arguments, rotations } =
@@ -136,7 +146,7 @@ impl<'p> Launches<'p> {
             node,
             grid: *grid,
             step,
-            apart: self.frames.last().is_some_and(Frame::is_apart),
+            apart: self.is_apart(),
             arguments,
             rows: *rows,
             part: None,

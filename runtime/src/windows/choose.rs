@@ -5,41 +5,33 @@
 //! the tiles that it lies in. A window's halo ends within its neighbour, whose rows alone are still
 //! as they were before the pass.
 //!
-//! A window of `n` rows of tiles takes the longer of two times in a pass. Its launches take, for
-//! each cell, the time to move it between chip and device memory once a launch, and the time to
-//! compute it once a step. Its copies take their bytes over the rate of the connection, each way.
-//! More launches a pass need fewer copies a step, and more rows of halo, which are computed twice.
+//!
+//! Of two passes of which one is the end of the other, windows are the same there. The longest pass
+//! is followed back once for all shorter ones, until its windows are too large.
 
 use super::Shape;
 use super::error::WindowError;
 use super::limit::DeviceMemory;
 use super::live::Live;
+use super::measure::{Needed, device_bytes, grow, is_within, lent};
+use super::model::{Rates, computes, copies};
 use super::survey::Survey;
-use super::window::{Cut, Part, Window};
-use crate::bind::BufferId;
-use crate::device::{device_named, device_of};
+use super::window::{Backwards, Cut, Loans, Window};
 use crate::plan::Parts;
-use crate::ranks::{Region, groups};
+use crate::ranks::Region;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
 
-/// Windows that lie on the device at a time: one computes, while one leaves and one comes.
-pub const SIDES: usize = 2;
-/// Bytes by which a window may begin later in its memory, so that rows keep their alignment.
-pub const ALIGNMENT: usize = 256;
-/// Multiply-adds a cell and step. By their rates on an H200 kernels of many steps a launch took,
-/// beside moving the cells, as long as 4 (star2d1r), 8 (box2d1r) and 14 (star3d1r) of them, and
-/// star2d1r in windows as long as 3.5. Few are better than many: a pass that is too short waits for
-/// copies, and one that is too long computes some more rows twice.
-const WORK: f64 = 3.5;
-/// The part of a connection's rate that copies have which go both ways at a time: on an H200 48 of
-/// 64 GB/s.
-const BOTH_WAYS: f64 = 0.75;
 /// Steps after which buffers have the memory of the start, at most.
 const MOST_TURNS: usize = 4;
-/// Rates of a device that is not described: of its memory, its connection, and multiply-adds.
-const USUAL: (f64, f64, f64) = (100e9, 10e9, 100e9);
+/// Launches of a pass after which it is looked whether a longer one may be better.
+const LOOK: usize = 2;
+/// The part of the shortest time so far that a longer pass must promise.
+const SHORTER: f64 = 0.99;
 
 /// Passes and windows of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cutting {
     /// The launch behind each pass.
     pub ends: Vec<usize>,
@@ -52,46 +44,46 @@ impl Cutting {
     pub fn shape(&self) -> Shape {
         Shape { passes: self.ends.len(), windows: self.cuts.len() }
     }
-}
 
-/// Rates of a device.
-#[derive(Clone, Copy, Debug)]
-struct Rates {
-    memory: f64,
-    host: f64,
-    operations: f64,
-    launch: f64,
-}
+    /// The launches of a pass.
+    pub fn launches(&self, pass: usize) -> Range<usize> {
+        let end = |pass: Option<usize>| pass.and_then(|pass| self.ends.get(pass)).copied();
+        end(pass.checked_sub(1)).unwrap_or(0)..end(Some(pass)).unwrap_or(0)
+    }
 
-impl Rates {
-    fn of(survey: &Survey<'_>) -> Self {
-        let target = &survey.plan.target;
-        let wide = survey.bound.buffers.iter().any(|buffer| buffer.element.size() > 4);
-        let named = target.device.as_deref().and_then(device_named);
-        match named.or_else(|| device_of(&target.arch)) {
-            Some(device) => Self {
-                memory: device.copy_bandwidth,
-                host: device.host_bandwidth * BOTH_WAYS,
-                operations: if wide { device.fma_f64 } else { device.fma_f32 },
-                launch: device.launch_seconds,
-            },
-            None => {
-                let (memory, host, operations) = USUAL;
-                Self { memory, host, operations, launch: 0.0 }
-            }
-        }
+    /// A window of a pass, and what its buffers lend each other.
+    ///
+    /// # Errors
+    /// A launch whose tiles are unknown.
+    pub fn window(
+        &self,
+        survey: &Survey<'_>,
+        live: &Live,
+        pass: usize,
+        cut: &Cut,
+    ) -> Result<(Window, Loans), WindowError> {
+        let missing = || WindowError::Fault("a window is not part of the run".to_owned());
+        let after = live.cells.get(pass + 1).ok_or_else(missing)?;
+        let window = Window::new(survey, self.launches(pass), after, cut)?;
+        Ok(lent(window, live, pass))
     }
 }
 
-/// A choice with its predicted time.
+/// A way to cut a run, as far as its first pass shows.
+#[derive(Clone, Copy, Debug)]
 struct Choice {
+    /// Seconds of the run.
     seconds: f64,
+    /// Bytes of the first pass.
+    bytes: u64,
+    /// Launches of a pass.
     launches: usize,
+    /// Rows of tiles of a window, and whether it begins in the middle of one.
     tiles: usize,
     shift: bool,
 }
 
-/// The passes and windows of a run in so much memory.
+/// The passes and windows of a run in so much memory, with what it needs.
 ///
 /// # Errors
 /// When no window fits.
@@ -99,51 +91,116 @@ pub fn cutting(
     survey: &Survey<'_>,
     memory: DeviceMemory,
     temps: bool,
-) -> Result<Cutting, WindowError> {
+) -> Result<(Cutting, Needed), WindowError> {
     let count = survey.launches.len();
     if count == 0 {
-        return Ok(Cutting { ends: Vec::new(), cuts: Vec::new() });
+        let cutting = Cutting { ends: Vec::new(), cuts: Vec::new() };
+        let live = Rc::new(Live::new(survey, &[], temps)?);
+        let none = || WindowError::Fault("a run without launches has windows".to_owned());
+        let needed = Needed::of(survey, &cutting, live, u64::MAX)?.ok_or_else(none)?;
+        return Ok((cutting, needed.0));
     }
-    let rates = Rates::of(survey);
-    let (mut best, mut least): (Option<Choice>, u64) = (None, u64::MAX);
+    let mut choices = choices(survey, memory, temps)?;
+    let mut lives = BTreeMap::new();
+    let mut measured = |choice: &Choice, most: u64| {
+        let grid = Grid::of(survey, choice.launches - 1)?;
+        let cuts = grid.cuts(choice.tiles, choice.shift);
+        let cutting = Cutting { ends: ends(count, choice.launches), cuts };
+        let live = match lives.get(&choice.launches) {
+            Some(live) => Rc::clone(live),
+            None => Rc::new(Live::new(survey, &cutting.ends, temps)?),
+        };
+        lives.insert(choice.launches, Rc::clone(&live));
+        let needed = Needed::of(survey, &cutting, live, most)?;
+        Ok::<_, WindowError>(needed.map(|(needed, bytes)| (cutting, needed, bytes)))
+    };
+    choices.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
+    for choice in choices.iter().filter(|choice| choice.bytes <= memory.0) {
+        if let Some((cutting, needed, _)) = measured(choice, memory.0)? {
+            return Ok((cutting, needed));
+        }
+    }
+    // The least that all passes take is no less than that of the first one.
+    let mut least = u64::MAX;
+    choices.sort_by_key(|choice| choice.bytes);
+    for choice in &choices {
+        if choice.bytes >= least {
+            break;
+        }
+        if let Some((.., bytes)) = measured(choice, least)? {
+            least = bytes;
+        }
+    }
+    let program = survey.plan.program.clone();
+    Err(WindowError::Memory { program, limit: memory, needed: least })
+}
+
+/// The choices of a run by their first passes.
+fn choices(
+    survey: &Survey<'_>,
+    memory: DeviceMemory,
+    temps: bool,
+) -> Result<Vec<Choice>, WindowError> {
+    let (mut found, mut best) = (Vec::new(), f64::INFINITY);
     let lengths = lengths(survey);
     let live = Live::new(survey, &lengths, temps)?;
-    for (place, launches) in lengths.into_iter().enumerate() {
-        let passes = count.div_ceil(launches);
-        let grid = Grid::of(survey, launches - 1)?;
-        let scratch = live_scratch(&live, place);
+    for (turn, lengths) in alike(survey, &live, &lengths).into_iter().enumerate() {
+        let Some((_, longest)) = lengths.last() else { continue };
+        let grid = Grid::of(survey, longest - 1)?;
         for (tiles, shift) in grid.choices() {
             let cuts = grid.cuts(tiles, shift);
-            let probe = Probe::new(survey, &live, (place, launches), &cuts)?;
-            let needed = probe.bytes(survey, &scratch);
-            if !probe.within {
-                continue;
-            }
-            least = least.min(needed);
-            if needed <= memory.0 {
-                let seconds = probe.seconds(survey, rates, passes);
-                if best.as_ref().is_none_or(|best| seconds < best.seconds) {
-                    best = Some(Choice { seconds, launches, tiles, shift });
+            let mut probe = Probe::new(survey, &live, &lengths, &cuts)?;
+            for (place, length) in lengths.iter().enumerate() {
+                // The shortest pass needs the least memory: it is tried always.
+                let limits = match turn + place {
+                    0 => (f64::INFINITY, DeviceMemory(u64::MAX)),
+                    _ => (best * SHORTER, memory),
+                };
+                let Some((seconds, bytes)) = probe.pass(*length, limits)? else { break };
+                found.push(Choice { seconds, bytes, launches: length.1, tiles, shift });
+                if bytes <= memory.0 {
+                    best = best.min(seconds);
                 }
             }
         }
     }
-    let program = survey.plan.program.clone();
-    let Some(best) = best else {
-        return Err(WindowError::Memory { program, limit: memory, needed: least });
-    };
-    let grid = Grid::of(survey, best.launches - 1)?;
-    Ok(Cutting { ends: ends(count, best.launches), cuts: grid.cuts(best.tiles, best.shift) })
+    Ok(found)
 }
 
-/// For each memory whether it holds nothing before and behind the first pass, of some length.
-fn live_scratch(live: &Live, place: usize) -> Vec<bool> {
+/// Lengths of passes with their places in the list, together with those of which they are the end.
+fn alike(survey: &Survey<'_>, live: &Live, lengths: &[usize]) -> Vec<Vec<(usize, usize)>> {
+    let launch = |place: usize| {
+        let launch = survey.launches.get(place);
+        (survey.kind.get(place), launch.map(|launch| launch.buffers().collect::<Vec<_>>()))
+    };
+    let is_end = |(place, length): (usize, usize), (other, longest): (usize, usize)| {
+        live.cells.get(place + 1) == live.cells.get(other + 1)
+            && (0..length).all(|at| launch(at) == launch(longest - length + at))
+    };
+    let mut all: Vec<Vec<(usize, usize)>> = Vec::new();
+    for one in lengths.iter().copied().enumerate().rev() {
+        let found =
+            all.iter_mut().find(|group| group.first().is_some_and(|other| is_end(one, *other)));
+        match found {
+            Some(group) => group.push(one),
+            None => all.push(vec![one]),
+        }
+    }
+    all.iter_mut().for_each(|group| group.reverse());
+    all.reverse();
+    all
+}
+
+/// For each memory whether it holds nothing before the first pass, of some length, and before the
+/// second one, if there is one.
+fn live_scratch(live: &Live, place: usize, passes: usize) -> Vec<bool> {
     let is_empty = |point: usize, memory: usize| {
         let cells = live.cells.get(point).and_then(|cells| cells.get(memory));
         cells.is_some_and(Region::is_empty)
     };
     let count = live.memory.first().map_or(0, Vec::len);
-    (0..count).map(|memory| is_empty(0, memory) && is_empty(place + 1, memory)).collect()
+    let is_free = |memory| is_empty(0, memory) && (passes == 1 || is_empty(place + 1, memory));
+    (0..count).map(is_free).collect()
 }
 
 /// Launches of a pass that are tried: those of whole steps, up to all of them. Behind them each
@@ -249,142 +306,100 @@ impl Grid {
 }
 
 /// The windows of a pass, as the model sees them.
-struct Probe {
-    /// Some windows, each with the number of those that it stands for.
-    windows: Vec<(Window, usize)>,
-    /// For each memory the rows of the largest window.
-    rows: Vec<usize>,
-    cuts: usize,
-    /// Whether halos end within the neighbours.
-    within: bool,
+struct Probe<'s, 'p> {
+    survey: &'s Survey<'p>,
+    live: &'s Live,
+    rates: Rates,
+    /// Some windows, each with its place, the number of those that it stands for, and the seconds
+    /// of its launches.
+    windows: Vec<(Backwards, usize, usize, f64)>,
+    /// The launches of the longest pass, and those that were followed back.
+    longest: usize,
+    done: usize,
+    cuts: &'s [Cut],
 }
 
-impl Probe {
+impl<'s, 'p> Probe<'s, 'p> {
     /// Of the windows of the first pass: the first one, one in the middle for all but two, and the
     /// last one.
     fn new(
-        survey: &Survey<'_>,
-        live: &Live,
-        (place, launches): (usize, usize),
-        cuts: &[Cut],
+        survey: &'s Survey<'p>,
+        live: &'s Live,
+        lengths: &[(usize, usize)],
+        cuts: &'s [Cut],
     ) -> Result<Self, WindowError> {
         let none = || WindowError::Fault("a run without windows".to_owned());
+        let (place, longest) = *lengths.last().ok_or_else(none)?;
         let after = live.cells.get(place + 1).ok_or_else(none)?;
-        let (mut rows, mut windows) = (vec![0; survey.forms.len()], Vec::new());
-        let mut within = true;
-        let between = cuts.len().saturating_sub(2);
         let last = cuts.len().saturating_sub(1);
-        for (place, count) in [(0, 1), (cuts.len() / 2, between), (last, usize::from(last > 0))] {
-            if count == 0 {
-                continue;
-            }
-            let cut = cuts.get(place).ok_or_else(none)?;
-            let window = lent(Window::new(survey, 0..launches, after, cut)?, live, 0).0;
-            for (rows, holds) in rows.iter_mut().zip(&window.holds) {
-                *rows = (*rows).max(holds.len());
-            }
-            within &= is_within(survey, &window, cuts, place);
-            windows.push((window, count));
-        }
-        even(survey, &mut rows);
-        Ok(Self { windows, rows, cuts: cuts.len(), within })
-    }
-
-    /// Bytes of device memory.
-    fn bytes(&self, survey: &Survey<'_>, scratch: &[bool]) -> u64 {
-        let mut all = 0_u64;
-        let buffers = self.rows.iter().zip(&survey.forms).zip(&survey.bound.buffers);
-        for ((((rows, form), buffer), whole), scratch) in buffers.zip(&survey.whole).zip(scratch) {
-            let sides = if *scratch { 1 } else { self.cuts.min(SIDES) };
-            all += match whole {
-                true => buffer.bytes() as u64,
-                false if *rows == 0 => 0,
-                false => (sides * (rows * form.columns * form.bytes + ALIGNMENT)) as u64,
-            };
-        }
-        all
-    }
-
-    /// Seconds of all passes.
-    fn seconds(&self, survey: &Survey<'_>, rates: Rates, passes: usize) -> f64 {
-        let windows = || self.windows.iter();
-        let each = windows().map(|(window, count)| {
-            computes(survey, rates, window).max(copies(survey, rates, window)) * *count as f64
-        });
-        // The first window comes before anything computes, and the last one leaves behind it.
-        let ends = windows().map(|(window, _)| copies(survey, rates, window)).fold(0.0, f64::max);
-        each.sum::<f64>() * passes as f64 + 2.0 * ends
-    }
-}
-
-/// Seconds of the copies of a window, which go both ways at a time.
-fn copies(survey: &Survey<'_>, rates: Rates, window: &Window) -> f64 {
-    let bytes = |cells: &[Region]| -> f64 {
-        let all = cells.iter().zip(&survey.forms);
-        all.map(|(cells, form)| (cells.rows().len() * form.columns * form.bytes) as f64).sum()
-    };
-    bytes(&window.needs).max(bytes(&window.gives)) / rates.host
-}
-
-/// Seconds of the launches of a window.
-fn computes(survey: &Survey<'_>, rates: Rates, window: &Window) -> f64 {
-    let mut seconds = 0.0;
-    for Part { place, work, spoils } in &window.works {
-        let Ok((launch, _)) = survey.launch(*place) else { continue };
-        let (mut bytes, mut cells) = (0_f64, 0_f64);
-        for (place, buffer) in survey.cut(launch) {
-            let Some(form) = survey.forms.get(buffer.0) else { continue };
-            let row = (form.columns * form.bytes) as f64;
-            let of = |cells: Option<&Region>| cells.map_or(0, |cells| cells.rows().len()) as f64;
-            let writes = of(spoils.get(place)) * row;
-            bytes += writes + of(work.loads.get(place)) * row;
-            let size = survey.bound.buffers.get(buffer.0).map_or(4, |one| one.element.size());
-            cells = cells.max(writes / size as f64);
-        }
-        let steps = f64::from(launch.node.steps.max(1));
-        seconds += bytes / rates.memory + cells * steps * WORK / rates.operations + rates.launch;
-    }
-    seconds
-}
-
-/// Whether a window needs rows of the window before, and of none before that one.
-pub fn is_within(survey: &Survey<'_>, window: &Window, cuts: &[Cut], place: usize) -> bool {
-    let Some(before) = place.checked_sub(1).and_then(|place| cuts.get(place)) else { return true };
-    let needs = window.needs.iter().zip(&survey.forms);
-    let mut needs = needs.filter(|(needs, _)| !needs.is_empty());
-    needs.all(|(needs, form)| before.of(*form).start <= needs.rows().start)
-}
-
-/// Gives memory that rotates slots of as many rows, so that each may take the place of another.
-pub fn even(survey: &Survey<'_>, rows: &mut [usize]) {
-    for group in groups(survey.plan, survey.bound) {
-        for place in &group {
-            let form = survey.forms.get(*place);
-            let same = group.iter().filter(|other| survey.forms.get(**other) == form);
-            let most = same.filter_map(|other| rows.get(*other)).max().copied();
-            if let (Some(rows), Some(most)) = (rows.get_mut(*place), most) {
-                *rows = if *rows == 0 { 0 } else { most };
+        let mut windows = Vec::new();
+        for (place, count) in
+            [(0, 1), (cuts.len() / 2, last.saturating_sub(1)), (last, usize::from(last > 0))]
+        {
+            if count > 0 {
+                let cut = cuts.get(place).ok_or_else(none)?;
+                windows.push((Backwards::new(survey, after, cut), place, count, 0.0));
             }
         }
+        let rates = Rates::of(survey);
+        Ok(Self { survey, live, rates, windows, longest, done: 0, cuts })
     }
-}
 
-/// The window with what its buffers lend each other: for each loan the memory that lends, the one
-/// that takes, and the cells.
-pub fn lent(
-    mut window: Window,
-    live: &Live,
-    point: usize,
-) -> (Window, Vec<(BufferId, BufferId, Region)>) {
-    let memory = live.memory.get(point).map(Vec::as_slice).unwrap_or_default();
-    let mut loans = Vec::new();
-    for (place, lender) in live.lender.iter().enumerate() {
-        let pair = lender.and_then(|lender| Some((*memory.get(lender)?, *memory.get(place)?)));
-        let Some((from, to)) = pair else { continue };
-        let cells = window.lend(from, to);
-        if !cells.is_empty() {
-            loans.push((from, to, cells));
+    /// Seconds of all passes and bytes of the first one if they have so many launches, no fewer
+    /// than before. None where halos reach beyond the neighbours, where the run takes at least
+    /// `most` seconds, or where it did not fit before: longer passes are no better.
+    fn pass(
+        &mut self,
+        (place, launches): (usize, usize),
+        (most, memory): (f64, DeviceMemory),
+    ) -> Result<Option<(f64, u64)>, WindowError> {
+        while self.done < launches {
+            if self.done > 0 && self.done.is_multiple_of(LOOK) && !self.may_fit(most, memory) {
+                return Ok(None);
+            }
+            self.done += 1;
+            for (window, _, _, seconds) in &mut self.windows {
+                if let Some(part) = window.launch(self.survey, self.longest - self.done)? {
+                    *seconds += computes(self.survey, self.rates, &part);
+                }
+            }
         }
+        let Self { survey, live, rates, cuts, .. } = *self;
+        let mut rows = vec![0; survey.forms.len()];
+        let (mut sum, mut ends) = (0.0, 0_f64);
+        for (window, at, count, seconds) in &self.windows {
+            let (window, _) = lent(window.so_far.clone(), live, 0);
+            if !is_within(survey, &window, cuts, *at) {
+                return Ok(None);
+            }
+            grow(&mut rows, &window);
+            let copies = copies(survey, rates, &window);
+            sum += seconds.max(copies) * *count as f64;
+            // The first window comes before anything computes, and the last one leaves behind it.
+            ends = ends.max(copies);
+        }
+        let passes = survey.launches.len().div_ceil(launches);
+        let scratch = live_scratch(live, place, passes);
+        let bytes = device_bytes(survey, &mut rows, &scratch, cuts.len());
+        Ok(Some((sum * passes as f64 + 2.0 * ends, bytes)))
     }
-    (window, loans)
+
+    /// Whether a pass that goes on before the launches so far may fit, and may take less than so
+    /// many seconds. Launches before take no less time than these: their halos are larger.
+    fn may_fit(&self, most: f64, memory: DeviceMemory) -> bool {
+        let Self { survey, cuts, .. } = *self;
+        let mut rows = vec![0; survey.forms.len()];
+        let (mut sum, mut ends) = (0.0, 0_f64);
+        for (window, at, count, seconds) in &self.windows {
+            if !is_within(survey, &window.so_far, cuts, *at) {
+                return false;
+            }
+            grow(&mut rows, &window.so_far);
+            sum += seconds * *count as f64;
+            ends = ends.max(copies(survey, self.rates, &window.so_far));
+        }
+        let least = device_bytes(survey, &mut rows, &vec![true; survey.forms.len()], cuts.len());
+        let passes = survey.launches.len() as f64 / self.done as f64;
+        least <= memory.0 && sum * passes + 2.0 * ends < most
+    }
 }

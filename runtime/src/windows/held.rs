@@ -14,8 +14,8 @@ pub struct Held<'t> {
     target: &'t mut dyn Target,
     slots: Vec<Slot>,
     hosts: Vec<Vec<u8>>,
-    /// Bytes of each buffer.
-    buffers: Vec<usize>,
+    /// The buffers that are not held whole, with their bytes.
+    windowed: Vec<(BufferId, usize)>,
     begin: Option<Instant>,
     /// What was noted of copies to the target, windows, and copies from it.
     times: Option<Times>,
@@ -36,9 +36,9 @@ struct Slot {
 impl<'t> Held<'t> {
     /// Nothing held yet.
     pub fn new(target: &'t mut dyn Target) -> Self {
-        let (slots, hosts, buffers) = (Vec::new(), Vec::new(), Vec::new());
+        let (slots, hosts, windowed) = (Vec::new(), Vec::new(), Vec::new());
         let (begin, times, entered) = (None, None, None);
-        Self { target, slots, hosts, buffers, begin, times, entered }
+        Self { target, slots, hosts, windowed, begin, times, entered }
     }
 
     /// Notes that work of a kind ends that began at a point.
@@ -79,7 +79,10 @@ impl Slots for Held<'_> {
         let slot = |size: &usize| Slot { size: *size, ..Slot::default() };
         self.slots = layout.slots.iter().map(slot).collect();
         self.hosts = layout.hosts.iter().map(|bytes| vec![0; *bytes]).collect();
-        self.buffers = bound.buffers.iter().map(crate::bind::Buffer::bytes).collect();
+        let buffers = bound.buffers.iter().enumerate().zip(&layout.whole);
+        let windowed = buffers.filter(|(_, whole)| !**whole);
+        self.windowed =
+            windowed.map(|((place, buffer), _)| (BufferId(place), buffer.bytes())).collect();
         Ok(())
     }
 
@@ -136,11 +139,13 @@ impl Slots for Held<'_> {
 
     fn enter(&mut self, slots: &[usize]) -> Result<(), TargetError> {
         self.entered = Some(Instant::now());
+        // Buffers without a slot in this window too: kernels must not read what others held.
+        for (buffer, bytes) in &self.windowed {
+            self.target.forget(*buffer, &[0..*bytes])?;
+        }
         for slot in slots {
             let found = self.slots.get_mut(*slot).ok_or_else(|| outside(*slot))?;
             let buffer = found.buffer.ok_or_else(|| outside(*slot))?;
-            let all = 0..self.buffers.get(buffer.0).copied().unwrap_or(0);
-            self.target.forget(buffer, &[all])?;
             for run in std::mem::take(&mut found.filled) {
                 let part = found.part(&run).ok_or_else(|| outside(*slot))?;
                 self.target.put(buffer, run.start, part)?;

@@ -5,7 +5,7 @@ use super::error::WindowError;
 use super::survey::Survey;
 use crate::bind::{Buffer, BufferId};
 use crate::plan::Role;
-use crate::ranks::{Region, groups};
+use crate::ranks::Region;
 
 /// What is needed between the passes of a run.
 #[derive(Clone, Debug)]
@@ -126,9 +126,8 @@ fn hosts(
         let (name, constant) = (other.name.clone(), other.constant.clone());
         one.input.is_some() && Buffer { name, constant, ..one.clone() } == *other
     };
-    let group = groups(survey.plan, survey.bound);
     let together = |one: usize, other: usize| {
-        group.iter().any(|group| group.contains(&one) && group.contains(&other))
+        survey.groups.iter().any(|group| group.contains(&one) && group.contains(&other))
     };
     let has = |place: usize| used.get(place) == Some(&true) && lends.get(place) == Some(&false);
     let (mut hosts, mut lender) = (vec![None; count], vec![None; count]);
@@ -139,7 +138,11 @@ fn hosts(
         }
         let from = (0..count).find(|other| {
             let alike = buffers.get(*other).is_some_and(|other| is_alike(buffer, other));
-            !has(place) && has(*other) && together(place, *other) && alike
+            !survey.is_whole(BufferId(place))
+                && !has(place)
+                && has(*other)
+                && together(place, *other)
+                && alike
         });
         if let (Some(host), Some(lender)) = (hosts.get_mut(place), lender.get_mut(place)) {
             *lender = from;
@@ -167,8 +170,8 @@ fn unwritten(survey: &Survey<'_>) -> Vec<Region> {
     }
     let mut fixed: Vec<Region> =
         survey.forms.iter().map(|form| Region::from(form.whole())).collect();
-    for group in groups(survey.plan, survey.bound) {
-        for place in &group {
+    for group in &survey.groups {
+        for place in group {
             for other in group.iter().filter_map(|other| written.get(*other)) {
                 if let Some(fixed) = fixed.get_mut(*place) {
                     *fixed = fixed.without(other);

@@ -12,7 +12,9 @@
 //! | `survey.rs` | the launches of a run, and what can't run so |
 //! | `live.rs` | the cells that later launches read, and which buffers lie on the host |
 //! | `window.rs` | what a window computes, needs and holds |
-//! | `choose.rs` | the launches of a pass and the rows of a window, by a model |
+//! | `choose.rs` | the launches of a pass and the rows of a window: those with the shortest time |
+//! | `model.rs` | the time that windows take |
+//! | `measure.rs` | the memory of the device that all passes take |
 //! | `held.rs` | windows on a target that has the whole range of each buffer |
 //! | `windowed.rs` | a run in windows, as a target |
 //! | `error.rs` | why a run out of core fails |
@@ -24,6 +26,8 @@ mod error;
 mod held;
 mod limit;
 mod live;
+mod measure;
+mod model;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -35,7 +39,7 @@ use crate::execute::{self, Control, ExecuteError, Inputs, Outcome, Slots, Target
 use crate::plan::Plan;
 use crate::ranks::{self, Timeline};
 pub use error::WindowError;
-use held::Held;
+pub use held::Held;
 pub use limit::DeviceMemory;
 use survey::Survey;
 use windowed::Windowed;
@@ -55,7 +59,7 @@ pub struct Shape {
 /// As [`run`] before its first launch.
 pub fn windows_of(plan: &Plan, bound: &Bound, memory: DeviceMemory) -> Result<Shape, WindowError> {
     let fixed = ranks::fixed(plan, bound);
-    Ok(choose::cutting(&Survey::new(plan, &fixed)?, memory, false)?.shape())
+    Ok(choose::cutting(&Survey::new(plan, &fixed)?, memory, false)?.0.shape())
 }
 
 /// Runs a plan out of core: at most so much memory of the device holds parts of the grid. The
@@ -66,25 +70,35 @@ pub fn windows_of(plan: &Plan, bound: &Bound, memory: DeviceMemory) -> Result<Sh
 /// As [`execute::run`]; a plan whose launches need more than a window of the grid, and a limit that
 /// is too small for a window.
 pub fn run(
+    run: (&Plan, &Bound, &Inputs),
+    target: &mut dyn Target,
+    memory: DeviceMemory,
+    to: (Option<&Timeline>, &mut Control<'_>),
+) -> Result<(Outcome, Shape), ExecuteError> {
+    if target.slots().is_none() {
+        return run_on(run, &mut Held::new(target), memory, to);
+    }
+    let none = || WindowError::Fault("a device lost its slots".to_owned());
+    let slots = target.slots().ok_or_else(|| ExecuteError::Target(none().into()))?;
+    run_on(run, slots, memory, to)
+}
+
+/// Runs a plan out of core on a device with slots.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(
     (plan, bound, inputs): (&Plan, &Bound, &Inputs),
-    target: &mut (dyn Target + Send),
+    slots: &mut dyn Slots,
     memory: DeviceMemory,
     (timeline, control): (Option<&Timeline>, &mut Control<'_>),
 ) -> Result<(Outcome, Shape), ExecuteError> {
     let failed = |error: WindowError| ExecuteError::Target(TargetError::from(error));
     let fixed = ranks::fixed(plan, bound);
     let survey = Survey::new(plan, &fixed).map_err(failed)?;
-    let cutting = choose::cutting(&survey, memory, control.temps).map_err(failed)?;
+    let (cutting, needed) = choose::cutting(&survey, memory, control.temps).map_err(failed)?;
     let shape = cutting.shape();
-    let mut held;
-    let slots: &mut dyn Slots = if target.slots().is_some() {
-        let none = || failed(WindowError::Fault("a device lost its slots".to_owned()));
-        target.slots().ok_or_else(none)?
-    } else {
-        held = Held::new(target);
-        &mut held
-    };
-    let mut windowed = Windowed::new(&survey, cutting, control.temps, slots).map_err(failed)?;
+    let mut windowed = Windowed::new(&survey, cutting, needed, slots);
     windowed.note_times(timeline);
     let outcome = execute::run(plan, &fixed, inputs, &mut windowed, control)?;
     Ok((outcome, shape))

@@ -4,7 +4,7 @@ use super::error::WindowError;
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Action, Launch, Launches};
 use crate::plan::{self, Node, Parts, Plan, Use};
-use crate::ranks::{Form, Sharing, Work, key};
+use crate::ranks::{Form, Sharing, Work, groups, key};
 use std::collections::BTreeMap;
 
 /// The launches of a run in order, and the parts in which each can be done.
@@ -23,6 +23,8 @@ pub struct Survey<'p> {
     pub kinds: Vec<Kind<'p>>,
     /// Buffers that lie on the device whole: they are read anywhere, and nobody writes them.
     pub whole: Vec<bool>,
+    /// Buffers that have each other's memory at times, or begin with one input.
+    pub groups: Vec<Vec<usize>>,
 }
 
 /// Launches that differ in nothing but the memory of their arguments and the step.
@@ -70,7 +72,8 @@ impl<'p> Survey<'p> {
             launches.push(launch);
         }
         let whole = bound.buffers.iter().map(|buffer| buffer.constant.is_some()).collect();
-        let mut survey = Self { plan, bound, forms, launches, kind, kinds, whole };
+        let groups = groups(plan, bound);
+        let mut survey = Self { plan, bound, forms, launches, kind, kinds, whole, groups };
         survey.find_whole()?;
         Ok(survey)
     }
@@ -102,18 +105,28 @@ impl<'p> Survey<'p> {
                 return Err(WindowError::Kernel { kernel: kernel.clone(), why });
             }
         }
-        // Memory that lies on the device whole has no array of the host to be read from.
+        // A result that nobody writes is what it was at the start, if it has the same memory then.
+        let end = self.memory(&[self.launches.len()]);
+        let end = end.first().map(Vec::as_slice).unwrap_or_default();
         for (field, parts) in self.plan.fields.iter().zip(&self.bound.values) {
-            let reader = parts.iter().find_map(|held| read.get(held.buffer).copied().flatten());
+            let reader = parts.iter().find_map(|held| {
+                let memory = end.get(held.buffer).filter(|memory| memory.0 != held.buffer)?;
+                read.get(memory.0).copied().flatten()
+            });
             if let (true, Some(kernel)) = (field.role.is_output(), reader) {
                 let why = format!(
-                    "it reads any cell of `{}`, which is a result; a const field may be read so",
+                    "it reads any cell of `{}`, a result that has the memory of another field",
                     field.name
                 );
                 return Err(WindowError::Kernel { kernel: kernel.clone(), why });
             }
         }
         Ok(())
+    }
+
+    /// Whether a memory lies on the device whole.
+    pub fn is_whole(&self, memory: BufferId) -> bool {
+        self.whole.get(memory.0) == Some(&true)
     }
 
     /// Whether a window may compute no cell from cells without a value: a kernel that reads at
@@ -139,8 +152,7 @@ impl<'p> Survey<'p> {
 
     /// The buffers of a launch that are windowed, with their places among its arguments.
     pub fn cut(&self, launch: &Launch<'p>) -> Vec<(usize, BufferId)> {
-        let whole = |buffer: BufferId| self.whole.get(buffer.0) == Some(&true);
-        launch.buffers().filter(|(_, buffer)| !whole(*buffer)).collect()
+        launch.buffers().filter(|(_, buffer)| !self.is_whole(*buffer)).collect()
     }
 
     /// The memory of each buffer of the plan before some launches, by their places in ascending

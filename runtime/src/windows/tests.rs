@@ -1,9 +1,11 @@
 //! Windows by hand.
 
+use super::choose::cutting;
 use super::live::Live;
+use super::measure::{device_bytes, grow};
 use super::survey::Survey;
 use super::window::{Cut as Rows, Window};
-use super::{DeviceMemory, windows_of};
+use super::{DeviceMemory, WindowError, windows_of};
 use crate::bind::{Bound, Request, bind};
 use crate::plan::tests::{banded, launch};
 use crate::plan::{Argument, Cut, Near, Order, Parts, Plan, Tiles, Use};
@@ -118,4 +120,45 @@ fn launches_of_the_whole_grid_are_refused() {
     }
     let error = windows_of(&whole, &bound, DeviceMemory(1 << 20)).unwrap_err().to_string();
     assert!(error.contains("reads any cell of what it writes"), "{error}");
+}
+
+/// Four steps by `two`, whose halo is 2 rows, and a fifth by `one`, whose halo is 30: the window of
+/// the last pass is the largest one.
+#[test]
+fn the_limit_holds_in_the_last_pass_too() {
+    let mut plan = plan();
+    let cut = launch(&mut plan, 1).cut.as_mut().unwrap();
+    let far = Near { below: vec![30], above: vec![30], ..Near::default() };
+    cut.uses = [("A".to_owned(), Use::Near(far))].into();
+    let bound = sized(&plan, 1600, 41);
+    let survey = Survey::new(&plan, &bound).unwrap();
+    let (mut larger, mut refused) = (0, 0);
+    for percent in 1..=100 {
+        let memory = DeviceMemory(bound.device_bytes() * percent / 100);
+        let (cutting, needed) = match cutting(&survey, memory, false) {
+            Ok(found) => found,
+            Err(WindowError::Memory { needed, .. }) => {
+                assert!(needed > memory.0);
+                windows_of(&plan, &bound, DeviceMemory(needed)).unwrap();
+                refused += 1;
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let mut rows = vec![Vec::new(); cutting.ends.len()];
+        for (pass, rows) in rows.iter_mut().enumerate() {
+            rows.resize(survey.forms.len(), 0);
+            for cut in &cutting.cuts {
+                grow(rows, &cutting.window(&survey, &needed.live, pass, cut).unwrap().0);
+            }
+        }
+        let most = |memory: usize| rows.iter().map(|rows| rows[memory]).max().unwrap();
+        assert!((0..survey.forms.len()).all(|memory| most(memory) <= needed.rows[memory]));
+        let bytes = |mut rows: Vec<usize>| {
+            device_bytes(&survey, &mut rows, &needed.scratch, cutting.cuts.len())
+        };
+        assert!(bytes(needed.rows.clone()) <= memory.0);
+        larger += usize::from(bytes(rows[0].clone()) < bytes(needed.rows.clone()));
+    }
+    assert!(larger > 10 && refused > 0, "{larger} {refused}");
 }

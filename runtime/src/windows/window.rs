@@ -12,6 +12,9 @@ use crate::ranks::{Blocks, Form, Region, Work, key};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// Cells that memory lends other memory in a window: the one that lends, and the one that takes.
+pub type Loans = Vec<(BufferId, BufferId, Region)>;
+
 /// Rows of tiles, and the rows of cells that are needed of them.
 type Tiles = (Range<u32>, Range<i64>);
 
@@ -68,41 +71,13 @@ impl Window {
         after: &[Region],
         cut: &Cut,
     ) -> Result<Self, WindowError> {
-        let mut gives = Vec::new();
-        for (form, cells) in survey.forms.iter().zip(after) {
-            let whole = form.whole();
-            let own = crate::ranks::Area { rows: cut.of(*form), ..whole };
-            gives.push(cells.common(&own.into()));
-        }
-        let mut window = Self {
-            works: Vec::new(),
-            needs: gives.clone(),
-            holds: gives.iter().map(Region::rows).collect(),
-            gives,
-        };
-        // Tiles of a kernel's launch behind: those before have them too, so that each launch waits
-        // for the one before alone.
-        let mut behind: BTreeMap<usize, Range<u32>> = BTreeMap::new();
+        let mut window = Backwards::new(survey, after, cut);
+        let mut works = Vec::new();
         for place in pass.rev() {
-            let (launch, kind) = survey.launch(place)?;
-            let Some((tiles, part)) = window.tiles(survey, launch, kind)? else { continue };
-            let tiles = match behind.get(&key(launch.node)) {
-                Some(other) => tiles.start.min(other.start)..tiles.end.max(other.end),
-                None => tiles,
-            };
-            behind.insert(key(launch.node), tiles.clone());
-            let work = kind.sharing.work(&kind.forms, &kind.sharing.rows(tiles))?;
-            window.hold(survey.cut(launch), &work);
-            let spoils = work.writes.clone();
-            let work = match survey.is_exact() {
-                true => work,
-                false => kind.sharing.narrowed(work, &kind.forms, &part)?,
-            };
-            window.add(survey.cut(launch), &work);
-            window.works.push(Part { place, work, spoils });
+            works.extend(window.launch(survey, place)?);
         }
-        window.works.reverse();
-        Ok(window)
+        works.reverse();
+        Ok(Self { works, ..window.so_far })
     }
 
     /// The rows of tiles that compute what is needed behind a launch, and the rows that are, in the
@@ -175,6 +150,60 @@ impl Window {
             *holds = joined(holds, &cells.rows());
         }
         cells
+    }
+}
+
+/// A window that is followed from the end of a pass to its start, launch by launch.
+pub struct Backwards {
+    /// What is known of it, but for the works of its launches.
+    pub so_far: Window,
+    /// Tiles of a kernel's launch behind: those before have them too, so that each launch waits
+    /// for the one before alone.
+    tiles: BTreeMap<usize, Range<u32>>,
+}
+
+impl Backwards {
+    /// The window of some rows at the end of a pass, behind which `after` is needed of each memory.
+    pub fn new(survey: &Survey<'_>, after: &[Region], cut: &Cut) -> Self {
+        let mut gives = Vec::new();
+        for (form, cells) in survey.forms.iter().zip(after) {
+            let whole = form.whole();
+            let own = crate::ranks::Area { rows: cut.of(*form), ..whole };
+            // Memory that lies on the device whole is none of the window's.
+            let is_whole = survey.is_whole(BufferId(gives.len()));
+            gives.push(if is_whole { Region::default() } else { cells.common(&own.into()) });
+        }
+        let (needs, holds) = (gives.clone(), gives.iter().map(Region::rows).collect());
+        let so_far = Window { works: Vec::new(), needs, holds, gives };
+        Self { so_far, tiles: BTreeMap::new() }
+    }
+
+    /// Takes the launch before, by its place in the run; none where the window has no part in it.
+    ///
+    /// # Errors
+    /// A launch whose tiles are unknown.
+    pub fn launch(
+        &mut self,
+        survey: &Survey<'_>,
+        place: usize,
+    ) -> Result<Option<Part>, WindowError> {
+        let window = &mut self.so_far;
+        let (launch, kind) = survey.launch(place)?;
+        let Some((tiles, part)) = window.tiles(survey, launch, kind)? else { return Ok(None) };
+        let tiles = match self.tiles.get(&key(launch.node)) {
+            Some(other) => tiles.start.min(other.start)..tiles.end.max(other.end),
+            None => tiles,
+        };
+        self.tiles.insert(key(launch.node), tiles.clone());
+        let work = kind.sharing.work(&kind.forms, &kind.sharing.rows(tiles))?;
+        window.hold(survey.cut(launch), &work);
+        let spoils = work.writes.clone();
+        let work = match survey.is_exact() {
+            true => work,
+            false => kind.sharing.narrowed(work, &kind.forms, &part)?,
+        };
+        window.add(survey.cut(launch), &work);
+        Ok(Some(Part { place, work, spoils }))
     }
 }
 

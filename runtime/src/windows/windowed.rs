@@ -9,15 +9,17 @@
 
 mod target;
 
-use super::choose::{ALIGNMENT, Cutting, SIDES, even, is_within, lent};
+use super::choose::Cutting;
 use super::error::WindowError;
 use super::live::Live;
+use super::measure::{ALIGNMENT, Needed, SIDES};
 use super::survey::Survey;
-use super::window::{Cut, Part, Window, part_of};
+use super::window::{Loans, Part, Window, part_of};
 use crate::bind::BufferId;
 use crate::execute::{Slots, Strips, TargetError};
 use crate::ranks::{Region, Timeline};
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Copies of a window are cut into so many, so that copies to memory follow those from it.
 const CHUNKS: usize = 8;
@@ -26,10 +28,10 @@ const CHUNKS: usize = 8;
 pub struct Windowed<'r, 'p> {
     survey: &'r Survey<'p>,
     slots: &'r mut dyn Slots,
-    live: Live,
+    live: Rc<Live>,
     cutting: Cutting,
-    /// Bytes of a slot for each memory.
-    sizes: Vec<usize>,
+    /// Rows of a slot for each memory.
+    rows: Vec<usize>,
     /// Bytes of each slot.
     slot_sizes: Vec<usize>,
     /// Memory that holds nothing between passes, until the last one. Both sides have one slot for
@@ -37,8 +39,10 @@ pub struct Windowed<'r, 'p> {
     scratch: Vec<bool>,
     /// For each side the slot of each memory.
     sides: Vec<Vec<Option<usize>>>,
-    /// Windows so far.
+    /// Windows so far, copies to the device, and copies from it.
     windows: usize,
+    loads: usize,
+    stores: usize,
     /// Launches asked for.
     launches: usize,
     /// The window that comes next, already on its way.
@@ -53,6 +57,7 @@ pub struct Windowed<'r, 'p> {
 struct Loaded {
     place: Place,
     window: Window,
+    loans: Loans,
     side: usize,
 }
 
@@ -63,40 +68,34 @@ struct Place {
     cut: usize,
 }
 
-/// Loads of a window, and what buffers lend each other in it.
-type Loans = Vec<(BufferId, BufferId, Region)>;
-
 impl<'r, 'p> Windowed<'r, 'p> {
     /// A run of some passes and windows on a device.
-    ///
-    /// # Errors
-    /// A window whose launches are unknown.
     pub fn new(
         survey: &'r Survey<'p>,
         cutting: Cutting,
-        temps: bool,
+        needed: Needed,
         slots: &'r mut dyn Slots,
-    ) -> Result<Self, WindowError> {
-        let live = Live::new(survey, &cutting.ends, temps)?;
+    ) -> Self {
+        let Needed { live, rows, scratch } = needed;
         let mut run = Self {
             survey,
             slots,
             live,
             cutting,
-            sizes: vec![0; survey.forms.len()],
+            rows,
             slot_sizes: Vec::new(),
-            scratch: Vec::new(),
+            scratch,
             sides: Vec::new(),
             windows: 0,
+            loads: 0,
+            stores: 0,
             launches: 0,
             ahead: None,
             stored: vec![Vec::new(); SIDES],
             timeline: None,
         };
-        run.scratch = run.live.scratch(run.cutting.ends.len());
-        run.measure()?;
         run.place_slots();
-        Ok(run)
+        run
     }
 
     /// Notes the times of copies and windows, if a timeline is to have them.
@@ -104,49 +103,19 @@ impl<'r, 'p> Windowed<'r, 'p> {
         self.timeline = timeline.cloned();
     }
 
-    /// Finds how large slots are.
-    fn measure(&mut self) -> Result<(), WindowError> {
-        let mut rows = vec![0; self.sizes.len()];
-        let mut start = 0;
-        let mut before: &[usize] = &[];
-        for (pass, end) in self.cutting.ends.iter().enumerate() {
-            // Passes of the same launches have the same windows, but for the last one.
-            let kinds = self.survey.kind.get(start..*end).unwrap_or_default();
-            start = *end;
-            if std::mem::replace(&mut before, kinds) == kinds && pass + 1 < self.cutting.ends.len()
-            {
-                continue;
-            }
-            for cut in 0..self.cutting.cuts.len() {
-                let (window, _) = self.window(Place { pass, cut })?;
-                if !is_within(self.survey, &window, &self.cutting.cuts, cut) {
-                    let fault = "a window's halo reaches beyond its neighbour".to_owned();
-                    return Err(WindowError::Fault(fault));
-                }
-                for (rows, holds) in rows.iter_mut().zip(&window.holds) {
-                    *rows = (*rows).max(holds.len());
-                }
-            }
-        }
-        even(self.survey, &mut rows);
-        let all = self.sizes.iter_mut().zip(rows).zip(&self.survey.forms);
-        all.for_each(|((size, rows), form)| *size = rows * form.columns * form.bytes);
-        Ok(())
-    }
-
     /// Gives memory its slots on each side.
     fn place_slots(&mut self) {
         let sides = self.cutting.cuts.len().min(SIDES);
-        self.sides = vec![vec![None; self.sizes.len()]; sides];
-        for (memory, size) in self.sizes.iter().enumerate() {
-            if *size == 0 || self.survey.whole.get(memory) == Some(&true) {
+        self.sides = vec![vec![None; self.rows.len()]; sides];
+        for (memory, (rows, form)) in self.rows.iter().zip(&self.survey.forms).enumerate() {
+            if *rows == 0 || self.survey.is_whole(BufferId(memory)) {
                 continue;
             }
             let mut shared = None;
             for slot in self.sides.iter_mut().filter_map(|side| side.get_mut(memory)) {
                 let own = shared.unwrap_or(self.slot_sizes.len());
                 if own == self.slot_sizes.len() {
-                    self.slot_sizes.push(size + ALIGNMENT);
+                    self.slot_sizes.push(rows * form.columns * form.bytes + ALIGNMENT);
                 }
                 *slot = Some(own);
                 if self.scratch.get(memory) == Some(&true) {
@@ -156,15 +125,10 @@ impl<'r, 'p> Windowed<'r, 'p> {
         }
     }
 
-    fn window(&self, place: Place) -> Result<(Window, Loans), WindowError> {
+    fn window(&self, Place { pass, cut }: Place) -> Result<(Window, Loans), WindowError> {
         let missing = || WindowError::Fault("a window is not part of the run".to_owned());
-        let end = *self.cutting.ends.get(place.pass).ok_or_else(missing)?;
-        let before = place.pass.checked_sub(1).and_then(|pass| self.cutting.ends.get(pass));
-        let start = before.copied().unwrap_or(0);
-        let after = self.live.cells.get(place.pass + 1).ok_or_else(missing)?;
-        let cut: &Cut = self.cutting.cuts.get(place.cut).ok_or_else(missing)?;
-        let window = Window::new(self.survey, start..end, after, cut)?;
-        Ok(lent(window, &self.live, place.pass))
+        let cut = self.cutting.cuts.get(cut).ok_or_else(missing)?;
+        self.cutting.window(self.survey, &self.live, pass, cut)
     }
 
     /// The window behind another one.
@@ -205,6 +169,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
             let (slot, bytes) = (self.slot(side, memory)?, self.bytes(memory, &rows)?);
             for part in chunks(&bytes) {
                 self.slots.load(slot, host.ok_or_else(missing)?, part)?;
+                self.loads += 1;
             }
         }
         for (from, to, cells) in &loans {
@@ -221,7 +186,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
                 self.slots.duplicate(from, to, &strips)?;
             }
         }
-        Ok(Loaded { place, window, side })
+        Ok(Loaded { place, window, loans, side })
     }
 
     /// Gives memory its rows of a window: scratch memory, which the window before may still use, or
@@ -252,7 +217,8 @@ impl<'r, 'p> Windowed<'r, 'p> {
             let free = (0..slots.len()).find(|other| {
                 !loaded(*other)
                     && self.scratch.get(*other) != Some(&true)
-                    && self.sizes.get(*other) == self.sizes.get(memory)
+                    && self.rows.get(*other) == self.rows.get(memory)
+                    && self.survey.forms.get(*other) == self.survey.forms.get(memory)
                     && slots.get(*other).is_some_and(|slot| slot.is_some() && !busy(slot))
             });
             if let Some(free) = free {
@@ -262,7 +228,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
     }
 
     fn compute(&mut self, loaded: &Loaded) -> Result<(), TargetError> {
-        let Loaded { window, side, .. } = loaded;
+        let Loaded { window, loans, side, .. } = loaded;
         self.assign(*side, window, true)?;
         let mut slots = Vec::new();
         for (memory, holds) in window.holds.iter().enumerate() {
@@ -272,8 +238,13 @@ impl<'r, 'p> Windowed<'r, 'p> {
         }
         self.slots.enter(&slots)?;
         let mut valid = window.needs.clone();
-        for Part { place, work, spoils } in &window.works {
-            let (launch, _) = self.survey.launch(*place)?;
+        for (_, to, cells) in loans {
+            if let Some(valid) = valid.get_mut(to.0) {
+                valid.add(cells);
+            }
+        }
+        for Part { place, work, .. } in &window.works {
+            let (launch, kind) = self.survey.launch(*place)?;
             for (place, buffer) in self.survey.cut(launch) {
                 let (Some(loads), Some(valid)) = (work.loads.get(place), valid.get(buffer.0))
                 else {
@@ -287,10 +258,11 @@ impl<'r, 'p> Windowed<'r, 'p> {
             }
             self.slots.launch(&part_of(launch, &work.blocks))?;
             for (place, buffer) in self.survey.cut(launch) {
-                if let (Some(writes), Some(spoils), Some(valid)) =
-                    (work.writes.get(place), spoils.get(place), valid.get_mut(buffer.0))
+                if let (Some(writes), Some(all), Some(valid)) =
+                    (work.writes.get(place), kind.all.writes.get(place), valid.get_mut(buffer.0))
                 {
-                    *valid = valid.without(spoils);
+                    // Cells that other windows compute are those before the launch.
+                    *valid = valid.without(all);
                     valid.add(writes);
                 }
             }
@@ -367,6 +339,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
                 let slot = self.slot(now.side, memory)?;
                 for part in chunks(&bytes) {
                     self.slots.store(slot, host, part)?;
+                    self.stores += 1;
                 }
                 stored.push(slot);
             }

@@ -12,6 +12,7 @@ use crate::random::Random;
 use crate::run::{self, Arrays, Compiled};
 use crate::summary::reason;
 use crate::transform;
+use crate::windows::{self, Fate};
 use melior::Context;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use stencil_compiler::stages::text;
@@ -95,6 +96,8 @@ pub enum Verdict {
     Agreed {
         /// Whether some cell of the result is finite and not what it was before the run.
         telling: bool,
+        /// How it ran out of core, if it was to.
+        windows: Option<Fate>,
     },
     /// Oracle and plan refuse the sizes.
     Refused(String),
@@ -147,7 +150,7 @@ const KNOWN_PTX: &[&str] = &["nothing defines the function", "needs NVIDIA's lib
 pub fn check(case: &Case, context: &Context) -> Verdict {
     let result = catch_unwind(AssertUnwindSafe(|| attempt(case, context)));
     match result {
-        Ok(Ok(telling)) => Verdict::Agreed { telling },
+        Ok(Ok((telling, windows))) => Verdict::Agreed { telling, windows },
         Ok(Err(Stop::Refused(message))) => Verdict::Refused(message),
         Ok(Err(Stop::Declined(message))) => Verdict::Declined(message),
         Ok(Err(Stop::Failed(fault, message))) => Verdict::Failed(fault, message),
@@ -161,11 +164,11 @@ pub fn check(case: &Case, context: &Context) -> Verdict {
     }
 }
 
-fn attempt(case: &Case, context: &Context) -> Result<bool, Stop> {
+fn attempt(case: &Case, context: &Context) -> Result<(bool, Option<Fate>), Stop> {
     let Some(inputs) = run::inputs(case) else {
         return Err(Stop::Refused("a negative extent".to_owned()));
     };
-    let expected = whole(case, context, &inputs, None)?;
+    let (expected, fate) = whole(case, context, &inputs, None)?;
     let mut declined = None;
     if case.transpose {
         let turn = |arrays: &Arrays| {
@@ -202,7 +205,7 @@ fn attempt(case: &Case, context: &Context) -> Result<bool, Stop> {
     // Another order of dimensions may need other proofs: that it is declined is no failure.
     match declined {
         Some(failed @ Stop::Failed(..)) => Err(failed),
-        _ => Ok(telling(&inputs, &expected)),
+        _ => Ok((telling(&inputs, &expected), fate)),
     }
 }
 
@@ -234,14 +237,14 @@ fn telling(inputs: &Arrays, outputs: &Arrays) -> bool {
     })
 }
 
-/// One program with all its schedules; gives the oracle's result. Where a result is known already,
-/// that of an equivalent program, it must be the oracle's too.
+/// One program with all its schedules; gives the oracle's result, and how it ran out of core.
+/// Where a result is known already, that of an equivalent program, it must be the oracle's too.
 fn whole(
     case: &Case,
     context: &Context,
     inputs: &Arrays,
     known: Option<(Fault, &Arrays)>,
-) -> Result<Arrays, Stop> {
+) -> Result<(Arrays, Option<Fate>), Stop> {
     let source = run::source(case);
     let first = case.schedules.first();
     let options = first.map(|schedule| run::options(case, schedule)).unwrap_or_default();
@@ -253,17 +256,17 @@ fn whole(
             Stop::Failed(fault, format!("the oracle's own results: {difference}"))
         })?;
     }
-    let mut declined = None;
+    let (mut declined, mut fate) = (None, None);
     for schedule in &case.schedules {
         match one(case, context, schedule, inputs, &expected) {
-            Ok(()) => {}
+            Ok(found) => fate = found.or(fate),
             Err(failed @ Stop::Failed(..)) => return Err(failed),
             Err(other) => declined = Some(other),
         }
     }
     match (declined, expected) {
         (Some(declined), _) => Err(declined),
-        (None, Ok(expected)) => Ok(expected),
+        (None, Ok(expected)) => Ok((expected, fate)),
         (None, Err(message)) => Err(Stop::Refused(message)),
     }
 }
@@ -274,11 +277,16 @@ fn one(
     schedule: &crate::model::Schedule,
     inputs: &Arrays,
     expected: &Result<Arrays, String>,
-) -> Result<(), Stop> {
+) -> Result<Option<Fate>, Stop> {
+    let mut fate = None;
     if schedule.is_for_processor() {
         let found = run::on_processor(context, case, schedule, inputs);
         let found = found.map_err(|stop| only_known(stop, KNOWN));
-        return judge(found, expected, Fault::Difference, "on the processor: ");
+        let found = found.map(|(found, ran)| {
+            fate = ran;
+            found
+        });
+        return judge(found, expected, Fault::Difference, "on the processor: ").map(|()| fate);
     }
     let compiled = run::compile(context, case, schedule).map_err(|stop| only_known(stop, KNOWN))?;
     let found = run::simulate(case, &compiled.module, &compiled.plan, inputs, false);
@@ -292,6 +300,14 @@ fn one(
         if let Some(found) = devices::simulate(case, module, plan, inputs)? {
             judge(Ok(found), expected, Fault::Difference, "on several devices: ")?;
         }
+        if case.windows {
+            let (found, ran) = windows::simulate(case, module, plan, inputs)?;
+            for (memory, found) in found {
+                let what = format!("out of core in {memory}: ");
+                judge(Ok(found), expected, Fault::Difference, &what)?;
+            }
+            fate = Some(ran);
+        }
     }
     if case.round_trip {
         round_trip(case, context, &compiled, inputs, expected)?;
@@ -303,7 +319,7 @@ fn one(
             stop => stop,
         })?;
     }
-    Ok(())
+    Ok(fate)
 }
 
 fn round_trip<'c>(

@@ -16,6 +16,7 @@ mod processor;
 mod reductions;
 mod schedules;
 mod sweeps;
+mod windows;
 
 use crate::model::*;
 use crate::random::Random;
@@ -25,6 +26,8 @@ use pieces::{boxes, common, piece};
 pub use processor::on_processor;
 use schedules::schedule;
 use stencil_runtime::array::Element;
+pub use sweeps::sweep;
+pub use windows::out_of_core;
 
 /// The case of a seed and a number.
 pub fn case(seed: u64, index: u64) -> Case {
@@ -32,7 +35,7 @@ pub fn case(seed: u64, index: u64) -> Case {
     let rank = random.pick(&[1, 1, 1, 2, 2, 2, 2, 3, 3]);
     let ruled = random.percent(45);
     let most = if ruled && random.percent(50) { [7, 7, 5] } else { [70, 70, 24] };
-    let mut program = program(&mut random, rank, most, ruled);
+    let mut program = program(&mut random, rank, most, ruled, false);
     if random.percent(25) {
         sweeps::prime(&mut random, &mut program);
     }
@@ -61,30 +64,15 @@ pub fn case(seed: u64, index: u64) -> Case {
             .then(|| (0..rank).map(|_| random.range(-9, 9)).collect()),
         outline: random.percent(30),
         ptx: random.percent(3),
+        windows: false,
         program,
     }
 }
 
-/// The case of a seed and a number whose program reads values of its own sweep. It is small, and
-/// compiled and run once, so that many run in a short time.
-pub fn sweep(seed: u64, index: u64) -> Case {
-    let mut random = Random::of_case(seed, index);
-    let rank = random.pick(&[1, 2, 2, 2, 2, 2, 3, 3]);
-    // A strip has at least 32 rows.
-    let strips = rank == 2 && random.percent(25);
-    let most = if strips { [30, 70, 8] } else { [30, 18, 8] };
-    let program = loop {
-        let ruled = random.percent(30);
-        let mut program = program(&mut random, rank, most, ruled);
-        sweeps::prime(&mut random, &mut program);
-        program.steps = program.steps.min(3);
-        repeats(&mut random, &mut program, 15);
-        if sweeps::has_any(&program) && (computes(&program) || random.percent(20)) {
-            break program;
-        }
-    };
+/// A case of a program that is compiled and run once.
+fn plain_case(random: &mut Random, program: Program, schedule: Schedule) -> Case {
     Case {
-        schedules: vec![schedules::sweep(&mut random, &program, strips)],
+        schedules: vec![schedule],
         data: Data { seed: random.below(1000) as u64, rough: random.percent(15) },
         order: random.percent(80).then(|| random.below(1000) as u64),
         steps_given: random.percent(30),
@@ -93,6 +81,7 @@ pub fn sweep(seed: u64, index: u64) -> Case {
         shift: None,
         outline: false,
         ptx: false,
+        windows: false,
         program,
     }
 }
@@ -117,7 +106,7 @@ pub fn reduction(seed: u64, index: u64) -> Case {
     let most = if random.percent(6) { [20_000, 150, 30] } else { [40, 18, 8] };
     let program = loop {
         let ruled = random.percent(30);
-        let mut program = program(&mut random, rank, most, ruled);
+        let mut program = program(&mut random, rank, most, ruled, false);
         if random.percent(15) {
             sweeps::prime(&mut random, &mut program);
         }
@@ -140,6 +129,7 @@ pub fn reduction(seed: u64, index: u64) -> Case {
         shift: None,
         outline: random.percent(30),
         ptx: random.percent(1),
+        windows: false,
         program,
     }
 }
@@ -155,9 +145,15 @@ fn plain(random: &mut Random, schedules: &mut [Schedule]) {
     }
 }
 
-/// A program on grids of at most so many points along each dimension.
-fn program(random: &mut Random, rank: usize, most: [i64; 3], ruled: bool) -> Program {
-    let (params, grid) = sizes(random, rank, most[rank - 1]);
+/// A program on grids of at most so many points along each dimension; a long one has many more
+/// along the first, and more steps.
+fn program(random: &mut Random, rank: usize, most: [i64; 3], ruled: bool, long: bool) -> Program {
+    let (params, mut grid) = sizes(random, rank, most[rank - 1]);
+    let mut steps = steps(random);
+    if long {
+        grid.upper[0] = grid.upper[0].plus(random.range(30, [400, 200, 80][rank - 1]));
+        steps = random.range(1, 16);
+    }
     let mut program = Program {
         params,
         scalars: (0..random.pick(&[0, 0, 1, 2])).map(|_| scalar(random)).collect(),
@@ -168,7 +164,7 @@ fn program(random: &mut Random, rank: usize, most: [i64; 3], ruled: bool) -> Pro
         functions: Vec::new(),
         repeats: Vec::new(),
         reductions: Vec::new(),
-        steps: steps(random),
+        steps,
         until: None,
     };
     let (homes, tables) = more_grids(random, &mut program, most);

@@ -42,3 +42,4 @@ pub mod summary;
 pub mod text;
 pub mod transform;
 mod walk;
+pub mod windows;

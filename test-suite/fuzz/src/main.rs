@@ -17,6 +17,7 @@ use stencil_fuzz::outcome::Outcome;
 use stencil_fuzz::pool::{self, End, Pool};
 use stencil_fuzz::random::Random;
 use stencil_fuzz::summary::Summary;
+use stencil_fuzz::windows::Fate;
 use stencil_fuzz::{generate, hostile, ir, nests, orders, record, shrink, sl, text};
 
 /// Run random programs on the simulator and compare with the oracle, bit for bit; or damaged
@@ -82,6 +83,8 @@ enum Kind {
     Processor,
     /// Valid programs of two and three dimensions by the strategy `patch`
     Patches,
+    /// Valid programs of many rows, in core, on several devices and out of core
+    Windows,
     /// Functions of affine loops
     Nests,
     /// Passes in any order, over programs, affine loops, kernels by hand and lit tests
@@ -182,6 +185,7 @@ fn case(args: &Args, index: u64) -> Case {
         Kind::Reductions => generate::reduction(args.seed, index),
         Kind::Processor => generate::on_processor(args.seed, index),
         Kind::Patches => generate::in_patches(args.seed, index),
+        Kind::Windows => generate::out_of_core(args.seed, index),
         _ => generate::case(args.seed, index),
     }
 }
@@ -272,7 +276,10 @@ fn program_worker(args: &Args, every: u64) -> ExitCode {
             };
         }
         Some(match &verdict {
-            Verdict::Agreed { telling } => format!("agreed {telling}"),
+            Verdict::Agreed { telling, windows } => {
+                let fate = windows.as_ref().map(Fate::line).unwrap_or_default();
+                format!("agreed {telling} {}", fate.lines().next().unwrap_or_default())
+            }
             Verdict::Refused(message) => {
                 format!("refused {}", message.lines().next().unwrap_or_default())
             }
@@ -372,7 +379,10 @@ fn damaged(args: &Args) -> Result<ExitCode, String> {
 fn verdict(line: &str) -> Option<Verdict> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     match word {
-        "agreed" => Some(Verdict::Agreed { telling: rest == "true" }),
+        "agreed" => {
+            let (telling, fate) = rest.split_once(' ').unwrap_or((rest, ""));
+            Some(Verdict::Agreed { telling: telling == "true", windows: Fate::of_line(fate) })
+        }
         "refused" => Some(Verdict::Refused(rest.to_owned())),
         "declined" => Some(Verdict::Declined(rest.to_owned())),
         "failed" => {

@@ -27,6 +27,8 @@ pub struct Case {
     pub outline: bool,
     /// Whether the program is compiled to PTX too.
     pub ptx: bool,
+    /// Whether the program runs out of core too.
+    pub windows: bool,
 }
 
 /// A program of the language.

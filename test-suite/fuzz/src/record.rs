@@ -86,6 +86,9 @@ pub fn text(case: &Case, fault: Fault, message: &str, file: &str) -> String {
     if case.outline {
         text += "# the program with functions by `let` was run by the oracle too\n";
     }
+    if case.windows {
+        text += "# the program was run out of core too: --device-memory\n";
+    }
     if case.ptx {
         text += "# the program was compiled to PTX too\n";
     }

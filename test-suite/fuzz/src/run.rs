@@ -5,6 +5,7 @@ use crate::devices;
 use crate::model::{self, Case, Flag, Schedule};
 use crate::print::field_name;
 use crate::random::Random;
+use crate::windows::{self, Fate};
 use melior::Context;
 use melior::ir::Module;
 use std::collections::BTreeMap;
@@ -74,7 +75,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
                 no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
                 devices: None,
                 link: None,
-                windows: false,
+                windows: case.windows,
             },
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
@@ -373,7 +374,7 @@ pub fn on_processor(
     case: &Case,
     schedule: &Schedule,
     inputs: &Arrays,
-) -> Result<Arrays, Stop> {
+) -> Result<(Arrays, Option<Fate>), Stop> {
     let (source, options) = (source(case), options(case, schedule));
     let compiled = Compilation::new(context, &source, &options, Hooks::default());
     let compiled = compiled.and_then(|mut compilation| {
@@ -395,7 +396,7 @@ pub fn of_object(
     plan: &Plan,
     object: &Object,
     inputs: &Arrays,
-) -> Result<Arrays, Stop> {
+) -> Result<(Arrays, Option<Fate>), Stop> {
     let fault = |error: String| Stop::Failed(Fault::Internal, error);
     let code = load_object::load(object).map_err(|error| fault(error.to_string()))?;
     let code: Arc<dyn cpu::Code> = Arc::new(code);
@@ -414,7 +415,16 @@ pub fn of_object(
             fault(format!("on {shared} devices the processor differs: {difference}"))
         })?;
     }
-    Ok(outputs)
+    if !case.windows {
+        return Ok((outputs, None));
+    }
+    let (found, fate) = windows::run(case, plan, inputs, &mut load(1)?)?;
+    for (memory, found) in found {
+        check::same(&found, &outputs).map_err(|difference| {
+            fault(format!("out of core in {memory} the processor differs: {difference}"))
+        })?;
+    }
+    Ok((outputs, Some(fate)))
 }
 
 fn given(case: &Case, name: &str) -> bool {

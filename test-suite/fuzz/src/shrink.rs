@@ -77,6 +77,7 @@ fn runs(case: &Case) -> Vec<Case> {
     }
     found.push(with(case, |case| case.round_trip = false));
     found.push(with(case, |case| case.transpose = false));
+    found.push(with(case, |case| case.windows = false));
     found.push(with(case, |case| case.shift = None));
     found.push(with(case, |case| case.outline = false));
     found.push(with(case, |case| case.ptx = false));

@@ -2,6 +2,7 @@
 
 use crate::check::{Fault, Verdict};
 use crate::model::Case;
+use crate::windows::Fate;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -24,8 +25,10 @@ impl Summary {
     /// Counts a case.
     pub fn add(&mut self, case: &Case, verdict: &Verdict) {
         let name = match verdict {
-            Verdict::Agreed { telling: true } => "agreed",
-            Verdict::Agreed { telling: false } => "agreed, but no cell changed to a finite value",
+            Verdict::Agreed { telling: true, .. } => "agreed",
+            Verdict::Agreed { telling: false, .. } => {
+                "agreed, but no cell changed to a finite value"
+            }
             Verdict::Refused(message) => {
                 *self.refusals.entry(reason(message)).or_default() += 1;
                 "sizes refused by oracle and plan alike"
@@ -40,8 +43,8 @@ impl Summary {
             }
         };
         *self.verdicts.entry(name).or_default() += 1;
-        if matches!(verdict, Verdict::Agreed { .. }) {
-            for kind in kinds(case) {
+        if let Verdict::Agreed { windows, .. } = verdict {
+            for kind in kinds(case).into_iter().chain(windows.as_ref().map(Fate::to_string)) {
                 *self.kinds.entry(kind).or_default() += 1;
             }
         }

@@ -6,7 +6,7 @@ use super::{Break, Tree};
 /// The files that may hold `unsafe`: what follows pointers of C and Python, the adapter to MLIR's C
 /// interface, those to CUDA's driver, what loads and calls machine code, what handles crashes, the
 /// allocator of the tools, and what looks at standard output before `main`.
-const MAY_BE_UNSAFE: [&str; 23] = [
+const MAY_BE_UNSAFE: [&str; 24] = [
     "bindings/c/runtime/src/caller.rs",
     "bindings/python/src/memory.rs",
     "dialects/src/mlir.rs",
@@ -28,6 +28,7 @@ const MAY_BE_UNSAFE: [&str; 23] = [
     "runtime/src/cuda/pinned.rs",
     "runtime/src/cuda/slots.rs",
     "runtime/src/cuda/stream.rs",
+    "runtime/src/cuda/strips.rs",
     "runtime/src/host/raw.rs",
     "runtime/src/standard_output.rs",
 ];

@@ -9,6 +9,9 @@ use crate::windows::error::WindowError;
 use std::ops::Range;
 use std::time::Duration;
 
+/// Bytes that are copied at once between arrays of the host.
+const PART: usize = 1 << 20;
+
 fn short() -> TargetError {
     WindowError::Fault("an array on the host is too short".to_owned()).into()
 }
@@ -23,8 +26,8 @@ impl Target for Windowed<'_, '_> {
     }
 
     fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
-        if self.survey.whole.get(buffer.0) == Some(&true) {
-            return self.slots.upload(buffer, bytes);
+        if self.survey.is_whole(buffer) {
+            self.slots.upload(buffer, bytes)?;
         }
         let Some(host) = self.host_of(buffer) else { return Ok(()) };
         let to = self.slots.host(host)?;
@@ -33,16 +36,27 @@ impl Target for Windowed<'_, '_> {
     }
 
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
+        if self.survey.is_whole(to) {
+            let fault = format!("memory {} lies on the device whole and begins as a copy", to.0);
+            return Err(WindowError::Fault(fault).into());
+        }
         let Some(to) = self.host_of(to) else { return Ok(()) };
         let missing = || WindowError::Fault("a copy from no array on the host".to_owned());
         let from = self.host_of(from).ok_or_else(missing)?;
-        let bytes = self.slots.host(from)?.to_vec();
-        self.slots.host(to)?.get_mut(..bytes.len()).ok_or_else(short)?.copy_from_slice(&bytes);
+        let all = self.slots.host(from)?.len();
+        let mut part = Vec::new();
+        for first in (0..all).step_by(PART) {
+            let bytes = first..all.min(first + PART);
+            part.clear();
+            part.extend_from_slice(self.slots.host(from)?.get(bytes.clone()).ok_or_else(short)?);
+            self.slots.host(to)?.get_mut(bytes).ok_or_else(short)?.copy_from_slice(&part);
+        }
         Ok(())
     }
 
     fn begin(&mut self) -> Result<(), TargetError> {
         (self.launches, self.windows, self.ahead) = (0, 0, None);
+        (self.loads, self.stores) = (0, 0);
         if self.timeline.is_some() {
             self.slots.note_times();
         }
@@ -69,14 +83,17 @@ impl Target for Windowed<'_, '_> {
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
         let elapsed = self.slots.finish()?;
         if let Some(timeline) = &self.timeline {
-            for (device, times) in self.slots.times()?.into_iter().enumerate() {
+            let counts = [self.loads, self.windows, self.stores];
+            let times = self.slots.times()?.into_iter().zip(counts);
+            for (device, (times, count)) in times.enumerate() {
                 let span = |time: Range<Duration>| Span {
                     free: time.start,
                     begin: time.start,
                     end: time.end,
                 };
+                let left_out = count.saturating_sub(times.len()) as u64;
                 let spans = times.into_iter().map(span).collect();
-                timeline.add(Track { device, spans, left_out: 0 });
+                timeline.add(Track { device, spans, left_out });
             }
         }
         Ok(elapsed)
@@ -88,6 +105,10 @@ impl Target for Windowed<'_, '_> {
         first: usize,
         bytes: &mut [u8],
     ) -> Result<(), TargetError> {
+        if bytes.is_empty() {
+            // A field without cells needs no array.
+            return Ok(());
+        }
         let missing = || WindowError::Fault(format!("memory {} has no array", buffer.0));
         let host = self.host_of(buffer).ok_or_else(missing)?;
         let from = self.slots.host(host)?;

@@ -1,7 +1,30 @@
 //! Functions that read values of their own sweep.
 
+use super::{computes, plain_case, program, repeats, schedules};
 use crate::model::*;
 use crate::random::Random;
+
+/// The case of a seed and a number whose program reads values of its own sweep. It is small, and
+/// compiled and run once, so that many run in a short time.
+pub fn sweep(seed: u64, index: u64) -> Case {
+    let mut random = Random::of_case(seed, index);
+    let rank = random.pick(&[1, 2, 2, 2, 2, 2, 3, 3]);
+    // A strip has at least 32 rows.
+    let strips = rank == 2 && random.percent(25);
+    let most = if strips { [30, 70, 8] } else { [30, 18, 8] };
+    let program = loop {
+        let ruled = random.percent(30);
+        let mut program = program(&mut random, rank, most, ruled, false);
+        prime(&mut random, &mut program);
+        program.steps = program.steps.min(3);
+        repeats(&mut random, &mut program, 15);
+        if has_any(&program) && (computes(&program) || random.percent(20)) {
+            break program;
+        }
+    };
+    let schedule = schedules::sweep(&mut random, &program, strips);
+    plain_case(&mut random, program, schedule)
+}
 
 /// Makes most reads of updated fields those of the same sweep, where points before are read.
 pub fn prime(random: &mut Random, program: &mut Program) {

@@ -361,7 +361,7 @@ fn on_processor(
         Err(error) if error.is_internal() => return Err((Fault::Internal, error.to_string())),
         Err(_) => return Ok("before machine code"),
     };
-    let found = run::of_object(case, plan, &object, inputs);
+    let found = run::of_object(case, plan, &object, inputs).map(|(found, _)| found);
     match check::judge(found, expected, Fault::Difference, "on the processor: ") {
         Ok(()) => Ok("programs on the processor with the oracle's result"),
         Err(Stop::Failed(fault, message)) => Err((fault, message)),

@@ -13,7 +13,7 @@ const SEED: u64 = 0;
 
 /// Runs so many cases on two threads. None may fail, and so many of a hundred must reach a
 /// comparison that could have failed.
-fn agree(cases: u64, case: fn(u64, u64) -> Case, most: u64) {
+fn agree(cases: u64, case: fn(u64, u64) -> Case, most: u64) -> Summary {
     let next = AtomicU64::new(0);
     let summary = Mutex::new(Summary::default());
     let failures = Mutex::new(Vec::new());
@@ -46,6 +46,7 @@ fn agree(cases: u64, case: fn(u64, u64) -> Case, most: u64) {
     assert!(failures.is_empty() && summary.failures() == 0, "{}", failures.join("\n"));
     let telling = summary.verdicts.get("agreed").copied().unwrap_or(0);
     assert!(summary.cases() == cases && telling * 100 > cases * most, "{summary}");
+    summary
 }
 
 #[test]
@@ -56,6 +57,19 @@ fn random_programs_agree_with_the_oracle() {
 #[test]
 fn random_sweeps_agree_with_the_oracle() {
     agree(300, generate::sweep, 55);
+}
+
+/// Most programs run in several windows or passes, and few are refused.
+#[test]
+fn random_programs_agree_out_of_core() {
+    let summary = agree(120, generate::out_of_core, 60);
+    let count = |is: fn(&str) -> bool| -> u64 {
+        let all = summary.kinds.iter().filter(|(kind, _)| is(kind));
+        all.map(|(_, count)| count).sum()
+    };
+    let refused = count(|kind| kind.starts_with("out of core: refused"));
+    let cut = count(|kind| kind.starts_with("out of core") && kind.contains("several"));
+    assert!(refused * 10 < cut && cut >= 50, "{summary}");
 }
 
 #[test]
