@@ -8,16 +8,18 @@ use crate::target::TargetName;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
     Array, Class, Control, DeviceList, Devices, Ended, Failure, Link, Outcome, Pause, Pauses, Plan,
     Progress, Request, Results as TakeResults, Session, Source, Target, Timeline, compare,
 };
+use stencil_runtime::array::Backing;
 use stencil_runtime::checkpoint;
 use stencil_runtime::execute::Values;
 use stencil_runtime::input::Source as Input;
+use stencil_runtime::memory::HostMemory;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
@@ -41,6 +43,8 @@ struct Job<'a> {
     open: Session,
     source: Source,
     inputs: BTreeMap<String, Array>,
+    /// Where the other arrays of a run out of core lie on the host.
+    backing: Backing,
     request: Request,
     cancel: &'a Arc<AtomicBool>,
     /// Whether the IR is printed after each pass.
@@ -100,8 +104,9 @@ pub(crate) fn execute(
     let request = Request { choices: unique("--choose", &args.choose)?, ..start.request };
     let (target, why) = target(args, &session, &source)?;
     let (print_ir, print_timing) = (args.common.print_ir_after_all, args.common.timing);
-    let inputs = start.inputs;
-    let job = Job { session, open, source, inputs, request, cancel, print_ir, print_timing };
+    let (inputs, backing) = (start.inputs, start.backing);
+    let job =
+        Job { session, open, source, inputs, backing, request, cancel, print_ir, print_timing };
     let mut saved = Saved { path: args.checkpoint.as_deref(), run: start.run, written: None };
     let begin = job.request.first_step;
     let outcome = job.run(target, args, (devices, link), &mut files, &mut saved)?;
@@ -194,7 +199,18 @@ fn asked(args: &RunArgs) -> Result<start::Asked<'_>, Failure> {
         first_step: args.first_step,
         resume: args.resume.as_deref(),
         saved: args.checkpoint.is_some(),
+        host: args.device_memory.is_some().then(|| HostMemory {
+            bytes: args.host_memory.map(|memory| memory.0),
+            folder: folder(args),
+        }),
     })
+}
+
+/// The folder of arrays that are larger than memory: that of an output.
+fn folder(args: &RunArgs) -> PathBuf {
+    let folder = args.outputs.first().and_then(|(_, path)| path.parent());
+    let here = |path: &Path| if path.as_os_str().is_empty() { ".".into() } else { path.to_owned() };
+    folder.map_or_else(std::env::temp_dir, here)
 }
 
 /// The temp fields among the results.
@@ -242,6 +258,8 @@ struct Hooks<'a> {
     devices: Option<DeviceList>,
     /// The memory of the device for a run out of core.
     device_memory: Option<DeviceMemory>,
+    /// Where arrays of such a run lie on the host.
+    backing: Backing,
     /// Whether the times of devices are noted.
     timeline: bool,
     /// The connection to them, where each has a process of its own.
@@ -267,6 +285,7 @@ impl Job<'_> {
         let every: Vec<_> = every.into_iter().flatten().collect();
         let request = self.request.clone();
         let (timeline, device_memory) = (args.timeline.is_some(), args.device_memory);
+        let backing = self.backing.clone();
         // Nobody but the files needs the values then.
         let only_files = every.is_empty() && !args.check && !args.check_finite;
         let on_device = matches!(target, Target::Cpu { .. } | Target::Cuda(_));
@@ -275,9 +294,23 @@ impl Job<'_> {
             let mut write = |values: &mut Values<'_>| files.write_parts(begin, values);
             let results = Some(&mut write as TakeResults<'_>);
             let link = link.map(|link| link as &mut dyn Link);
-            let hooks =
-                Hooks { devices, device_memory, timeline, link, results, ..Hooks::default() };
+            let hooks = Hooks {
+                devices,
+                device_memory,
+                backing,
+                timeline,
+                link,
+                results,
+                ..Hooks::default()
+            };
             return self.run_on(target, &self.inputs, request, hooks);
+        }
+        if backing != Backing::Memory {
+            return Err(Failure::user(
+                "the host's memory is too small for the values of the run, which --target sim, \
+                 --check, --check-finite, pictures, snapshots and checkpoints need whole; leave \
+                 them out, or raise --host-memory",
+            ));
         }
         let finite = args.check_finite && target == Target::Reference;
         let mut watched = Watched::new(args.check_finite && !finite);
@@ -294,8 +327,16 @@ impl Job<'_> {
         let at = (!every.is_empty()).then_some((every, &mut call as Call<'_>));
         let traffic = args.report || args.report_json.is_some();
         let link = link.map(|link| link as &mut dyn Link);
-        let hooks =
-            Hooks { finite, traffic, at, devices, device_memory, timeline, link, results: None };
+        let hooks = Hooks {
+            finite,
+            traffic,
+            at,
+            devices,
+            device_memory,
+            timeline,
+            link,
+            ..Hooks::default()
+        };
         let ran = self.run_on(target, &self.inputs, request, hooks);
         let outcome = ran.map_err(|failure| saved.note(failure))?;
         let last = self.request.first_step + outcome.steps;
@@ -342,6 +383,7 @@ impl Job<'_> {
             traffic: hooks.traffic,
             devices: hooks.devices,
             device_memory: hooks.device_memory,
+            backing: hooks.backing,
             timeline: hooks.timeline,
             link: hooks.link.as_mut().map(|link| &mut **link as &mut dyn Link),
             results: hooks.results.as_mut().map(|hook| &mut **hook as TakeResults<'_>),

@@ -13,6 +13,7 @@ use super::graph::KEPT_OF_WINDOWS;
 use super::pinned::Pinned;
 use super::program::Program;
 use super::stream::Stream;
+use crate::array::{Array, Backing, Element};
 use crate::bind::{Bound, BufferId};
 use crate::execute::{self, Layout, Slots, Strips, Target, TargetError};
 use crate::launch::Launch;
@@ -89,9 +90,43 @@ impl Slot {
 /// An array on the host with the copies that are under way.
 #[derive(Debug)]
 struct Host {
-    memory: Pinned,
+    memory: Memory,
     read: Uses,
     written: Uses,
+}
+
+/// The bytes of an array on the host.
+#[derive(Debug)]
+enum Memory {
+    Pinned(Pinned),
+    /// In a file. The driver copies such bytes by pinned memory of its own: a call returns when it
+    /// has read them, or when the device's have come.
+    File(Array),
+}
+
+impl Memory {
+    fn len(&self) -> usize {
+        match self {
+            Self::Pinned(memory) => memory.len(),
+            Self::File(array) => array.len(),
+        }
+    }
+
+    /// The bytes. No copy is under way.
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Pinned(memory) => memory.bytes_mut(),
+            Self::File(array) => array.bytes_mut(),
+        }
+    }
+
+    /// Where a byte lies that it has.
+    fn at(&mut self, byte: usize) -> *mut u8 {
+        match self {
+            Self::Pinned(memory) => memory.at(byte),
+            Self::File(array) => array.bytes_mut().as_mut_ptr().wrapping_add(byte),
+        }
+    }
 }
 
 /// Copies of a stream with their ends, the last one last.
@@ -113,7 +148,7 @@ impl Uses {
 }
 
 impl Windows {
-    fn new(program: &Program, bound: &Bound, layout: &Layout) -> Result<Self, CudaError> {
+    fn new(program: &Program, bound: &Bound, layout: &Layout) -> Result<Self, TargetError> {
         let device = program.stream.device();
         let (to, from) = (Stream::new(device)?, Stream::new(device)?);
         let slot = |bytes: &usize| {
@@ -128,12 +163,17 @@ impl Windows {
             })
         };
         let host = |bytes: &usize| {
-            let memory = Pinned::zeros(&to, *bytes)?;
+            let memory = match &layout.backing {
+                Backing::Memory => Memory::Pinned(Pinned::zeros(&to, *bytes)?),
+                on @ Backing::Files(_) => {
+                    Memory::File(Array::zeros_on(Element::U8, &[*bytes], on)?)
+                }
+            };
             Ok(Host { memory, read: Uses::default(), written: Uses::default() })
         };
         Ok(Self {
             slots: layout.slots.iter().map(slot).collect::<Result<_, CudaError>>()?,
-            hosts: layout.hosts.iter().map(host).collect::<Result<_, CudaError>>()?,
+            hosts: layout.hosts.iter().map(host).collect::<Result<_, TargetError>>()?,
             to,
             from,
             entered: Vec::new(),
@@ -214,7 +254,9 @@ impl Slots for Program {
         let device = layout.slots.iter().copied().chain(whole).map(|bytes| bytes as u64);
         self.require(device.fold(0, u64::saturating_add))?;
         let hosts = layout.hosts.iter().map(|bytes| *bytes as u64);
-        crate::memory::require(hosts.fold(0, u64::saturating_add))?;
+        if layout.backing == Backing::Memory {
+            crate::memory::require(hosts.fold(0, u64::saturating_add))?;
+        }
         let mut own = bound.clone();
         for (buffer, whole) in own.buffers.iter_mut().zip(&layout.whole) {
             if !whole {

@@ -86,6 +86,7 @@ pub fn run(
     };
     let mut windowed = Windowed::new(&survey, cutting, control.temps, slots).map_err(failed)?;
     windowed.note_times(timeline);
+    windowed.lie_on(control.backing.clone());
     let outcome = execute::run(plan, &fixed, inputs, &mut windowed, control)?;
     Ok((outcome, shape))
 }

@@ -9,6 +9,9 @@ use crate::windows::error::WindowError;
 use std::ops::Range;
 use std::time::Duration;
 
+/// Bytes of a copy between arrays that are taken at a time.
+const TOGETHER: usize = 1 << 24;
+
 fn short() -> TargetError {
     WindowError::Fault("an array on the host is too short".to_owned()).into()
 }
@@ -18,7 +21,8 @@ impl Target for Windowed<'_, '_> {
         let hosts = self.live.hosts.iter().zip(&bound.buffers);
         let hosts = hosts.filter(|(host, _)| host.is_some()).map(|(_, buffer)| buffer.bytes());
         let whole = self.survey.whole.clone();
-        let layout = Layout { slots: self.slot_sizes.clone(), whole, hosts: hosts.collect() };
+        let (slots, hosts) = (self.slot_sizes.clone(), hosts.collect());
+        let layout = Layout { slots, whole, hosts, backing: self.backing.clone() };
         self.slots.open(bound, &layout)
     }
 
@@ -36,8 +40,12 @@ impl Target for Windowed<'_, '_> {
         let Some(to) = self.host_of(to) else { return Ok(()) };
         let missing = || WindowError::Fault("a copy from no array on the host".to_owned());
         let from = self.host_of(from).ok_or_else(missing)?;
-        let bytes = self.slots.host(from)?.to_vec();
-        self.slots.host(to)?.get_mut(..bytes.len()).ok_or_else(short)?.copy_from_slice(&bytes);
+        let all = 0..self.slots.host(from)?.len();
+        for first in all.clone().step_by(TOGETHER) {
+            let part = first..all.end.min(first + TOGETHER);
+            let bytes = self.slots.host(from)?.get(part.clone()).ok_or_else(short)?.to_vec();
+            self.slots.host(to)?.get_mut(part).ok_or_else(short)?.copy_from_slice(&bytes);
+        }
         Ok(())
     }
 
