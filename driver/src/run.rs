@@ -8,7 +8,7 @@ use crate::target::TargetName;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
@@ -19,7 +19,6 @@ use stencil_runtime::array::Backing;
 use stencil_runtime::checkpoint;
 use stencil_runtime::execute::Values;
 use stencil_runtime::input::Source as Input;
-use stencil_runtime::memory::HostMemory;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
@@ -78,8 +77,7 @@ pub(crate) fn execute(
     let (devices, link) = shared(&beside, process)?;
     let follows = link.as_ref().is_some_and(|link| link.device() > 0);
     check_counts(&beside, devices.is_some())?;
-    let sources = unique("--in", &args.inputs)?;
-    let results = unique("--out", &args.outputs)?;
+    let (sources, results) = (unique("--in", &args.inputs)?, unique("--out", &args.outputs)?);
     let read = check_places(args, &sources, &results)?;
     args.checkpoint.as_deref().map_or(Ok(()), checkpoint::check_place).map_err(Failure::user)?;
     let source = files::read(&args.common.file)?;
@@ -199,18 +197,8 @@ fn asked(args: &RunArgs) -> Result<start::Asked<'_>, Failure> {
         first_step: args.first_step,
         resume: args.resume.as_deref(),
         saved: args.checkpoint.is_some(),
-        host: args.device_memory.is_some().then(|| HostMemory {
-            bytes: args.host_memory.map(|memory| memory.0),
-            folder: folder(args),
-        }),
+        host: args.device_memory.map(|_| start::host(&args.outputs, args.host_memory)),
     })
-}
-
-/// The folder of arrays that are larger than memory: that of an output.
-fn folder(args: &RunArgs) -> PathBuf {
-    let folder = args.outputs.first().and_then(|(_, path)| path.parent());
-    let here = |path: &Path| if path.as_os_str().is_empty() { ".".into() } else { path.to_owned() };
-    folder.map_or_else(std::env::temp_dir, here)
 }
 
 /// The temp fields among the results.
@@ -258,8 +246,6 @@ struct Hooks<'a> {
     devices: Option<DeviceList>,
     /// The memory of the device for a run out of core.
     device_memory: Option<DeviceMemory>,
-    /// Where arrays of such a run lie on the host.
-    backing: Backing,
     /// Whether the times of devices are noted.
     timeline: bool,
     /// The connection to them, where each has a process of its own.
@@ -285,7 +271,6 @@ impl Job<'_> {
         let every: Vec<_> = every.into_iter().flatten().collect();
         let request = self.request.clone();
         let (timeline, device_memory) = (args.timeline.is_some(), args.device_memory);
-        let backing = self.backing.clone();
         // Nobody but the files needs the values then.
         let only_files = every.is_empty() && !args.check && !args.check_finite;
         let on_device = matches!(target, Target::Cpu { .. } | Target::Cuda(_));
@@ -294,24 +279,11 @@ impl Job<'_> {
             let mut write = |values: &mut Values<'_>| files.write_parts(begin, values);
             let results = Some(&mut write as TakeResults<'_>);
             let link = link.map(|link| link as &mut dyn Link);
-            let hooks = Hooks {
-                devices,
-                device_memory,
-                backing,
-                timeline,
-                link,
-                results,
-                ..Hooks::default()
-            };
+            let hooks =
+                Hooks { devices, device_memory, timeline, link, results, ..Hooks::default() };
             return self.run_on(target, &self.inputs, request, hooks);
         }
-        if backing != Backing::Memory {
-            return Err(Failure::user(
-                "the host's memory is too small for the values of the run, which --target sim, \
-                 --check, --check-finite, pictures, snapshots and checkpoints need whole; leave \
-                 them out, or raise --host-memory",
-            ));
-        }
+        start::check_whole(&self.backing)?;
         let finite = args.check_finite && target == Target::Reference;
         let mut watched = Watched::new(args.check_finite && !finite);
         let mut call = |pause: &Pause<'_>| {
@@ -383,7 +355,7 @@ impl Job<'_> {
             traffic: hooks.traffic,
             devices: hooks.devices,
             device_memory: hooks.device_memory,
-            backing: hooks.backing,
+            backing: self.backing.clone(),
             timeline: hooks.timeline,
             link: hooks.link.as_mut().map(|link| &mut **link as &mut dyn Link),
             results: hooks.results.as_mut().map(|hook| &mut **hook as TakeResults<'_>),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use stencil_compiler::{Array, Class, Failure, Pause, Plan, Request, Source};
 use stencil_runtime::array::Backing;
 use stencil_runtime::bind::Bound;
@@ -15,6 +15,7 @@ use stencil_runtime::npy::NpyError;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
+use stencil_runtime::windows::DeviceMemory;
 
 /// What the command line asks for.
 pub struct Asked<'a> {
@@ -101,6 +102,26 @@ pub fn start(
         inputs.extend(checkpoint.values);
     }
     Ok(Start { request, sizes, inputs, backing, run })
+}
+
+/// The host's memory of a run out of core. Larger arrays lie in the folder of an output.
+pub fn host(outputs: &[(String, PathBuf)], memory: Option<DeviceMemory>) -> HostMemory {
+    let folder = outputs.first().and_then(|(_, path)| path.parent());
+    let here = |path: &Path| if path.as_os_str().is_empty() { ".".into() } else { path.to_owned() };
+    let folder = folder.map_or_else(std::env::temp_dir, here);
+    HostMemory { bytes: memory.map(|memory| memory.0), folder }
+}
+
+/// Refuses what needs whole values where memory is too small for them.
+pub fn check_whole(backing: &Backing) -> Result<(), Failure> {
+    match backing {
+        Backing::Memory => Ok(()),
+        Backing::Files(_) => Err(Failure::user(
+            "the host's memory is too small for the values of the run, which --target sim, \
+             --check, --check-finite, pictures, snapshots and checkpoints need whole; leave them \
+             out, or raise --host-memory",
+        )),
+    }
 }
 
 /// Takes over from a checkpoint what the command line leaves open.

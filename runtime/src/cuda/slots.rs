@@ -10,10 +10,10 @@ use super::buffer::Buffer;
 use super::clock::Event;
 use super::error::CudaError;
 use super::graph::KEPT_OF_WINDOWS;
-use super::pinned::Pinned;
+use super::pinned::Memory;
 use super::program::Program;
 use super::stream::Stream;
-use crate::array::{Array, Backing, Element};
+use crate::array::Backing;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{self, Layout, Slots, Strips, Target, TargetError};
 use crate::launch::Launch;
@@ -95,40 +95,6 @@ struct Host {
     written: Uses,
 }
 
-/// The bytes of an array on the host.
-#[derive(Debug)]
-enum Memory {
-    Pinned(Pinned),
-    /// In a file. The driver copies such bytes by pinned memory of its own: a call returns when it
-    /// has read them, or when the device's have come.
-    File(Array),
-}
-
-impl Memory {
-    fn len(&self) -> usize {
-        match self {
-            Self::Pinned(memory) => memory.len(),
-            Self::File(array) => array.len(),
-        }
-    }
-
-    /// The bytes. No copy is under way.
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        match self {
-            Self::Pinned(memory) => memory.bytes_mut(),
-            Self::File(array) => array.bytes_mut(),
-        }
-    }
-
-    /// Where a byte lies that it has.
-    fn at(&mut self, byte: usize) -> *mut u8 {
-        match self {
-            Self::Pinned(memory) => memory.at(byte),
-            Self::File(array) => array.bytes_mut().as_mut_ptr().wrapping_add(byte),
-        }
-    }
-}
-
 /// Copies of a stream with their ends, the last one last.
 #[derive(Debug, Default)]
 struct Uses(VecDeque<(Range<usize>, Arc<Event>)>);
@@ -163,12 +129,7 @@ impl Windows {
             })
         };
         let host = |bytes: &usize| {
-            let memory = match &layout.backing {
-                Backing::Memory => Memory::Pinned(Pinned::zeros(&to, *bytes)?),
-                on @ Backing::Files(_) => {
-                    Memory::File(Array::zeros_on(Element::U8, &[*bytes], on)?)
-                }
-            };
+            let memory = Memory::zeros(&to, *bytes, &layout.backing)?;
             Ok(Host { memory, read: Uses::default(), written: Uses::default() })
         };
         Ok(Self {
