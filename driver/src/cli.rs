@@ -147,6 +147,15 @@ pub(crate) struct RunArgs {
         conflicts_with = "devices"
     )]
     pub(crate) device_memory: Option<DeviceMemory>,
+    /// Memory of the host for the fields of a run out of core; by default all that is free. Larger
+    /// ones lie in files beside the output
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = str::parse::<DeviceMemory>,
+        requires = "device_memory"
+    )]
+    pub(crate) host_memory: Option<DeviceMemory>,
     /// Draw when each device computes and when it waits, as SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) timeline: Option<PathBuf>,

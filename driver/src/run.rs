@@ -15,6 +15,7 @@ use stencil_compiler::{
     Array, Class, Control, DeviceList, Devices, Ended, Failure, Link, Outcome, Pause, Pauses, Plan,
     Progress, Request, Results as TakeResults, Session, Source, Target, Timeline, compare,
 };
+use stencil_runtime::array::Backing;
 use stencil_runtime::checkpoint;
 use stencil_runtime::execute::Values;
 use stencil_runtime::input::Source as Input;
@@ -41,6 +42,8 @@ struct Job<'a> {
     open: Session,
     source: Source,
     inputs: BTreeMap<String, Array>,
+    /// Where the other arrays of a run out of core lie on the host.
+    backing: Backing,
     request: Request,
     cancel: &'a Arc<AtomicBool>,
     /// Whether the IR is printed after each pass.
@@ -74,8 +77,7 @@ pub(crate) fn execute(
     let (devices, link) = shared(&beside, process)?;
     let follows = link.as_ref().is_some_and(|link| link.device() > 0);
     check_counts(&beside, devices.is_some())?;
-    let sources = unique("--in", &args.inputs)?;
-    let results = unique("--out", &args.outputs)?;
+    let (sources, results) = (unique("--in", &args.inputs)?, unique("--out", &args.outputs)?);
     let read = check_places(args, &sources, &results)?;
     args.checkpoint.as_deref().map_or(Ok(()), checkpoint::check_place).map_err(Failure::user)?;
     let source = files::read(&args.common.file)?;
@@ -100,8 +102,9 @@ pub(crate) fn execute(
     let request = Request { choices: unique("--choose", &args.choose)?, ..start.request };
     let (target, why) = target(args, &session, &source)?;
     let (print_ir, print_timing) = (args.common.print_ir_after_all, args.common.timing);
-    let inputs = start.inputs;
-    let job = Job { session, open, source, inputs, request, cancel, print_ir, print_timing };
+    let (inputs, backing) = (start.inputs, start.backing);
+    let job =
+        Job { session, open, source, inputs, backing, request, cancel, print_ir, print_timing };
     let mut saved = Saved { path: args.checkpoint.as_deref(), run: start.run, written: None };
     let begin = job.request.first_step;
     let outcome = job.run(target, args, (devices, link), &mut files, &mut saved)?;
@@ -194,6 +197,7 @@ fn asked(args: &RunArgs) -> Result<start::Asked<'_>, Failure> {
         first_step: args.first_step,
         resume: args.resume.as_deref(),
         saved: args.checkpoint.is_some(),
+        host: args.device_memory.map(|_| start::host(&args.outputs, args.host_memory)),
     })
 }
 
@@ -279,6 +283,7 @@ impl Job<'_> {
                 Hooks { devices, device_memory, timeline, link, results, ..Hooks::default() };
             return self.run_on(target, &self.inputs, request, hooks);
         }
+        start::check_whole(&self.backing)?;
         let finite = args.check_finite && target == Target::Reference;
         let mut watched = Watched::new(args.check_finite && !finite);
         let mut call = |pause: &Pause<'_>| {
@@ -294,8 +299,16 @@ impl Job<'_> {
         let at = (!every.is_empty()).then_some((every, &mut call as Call<'_>));
         let traffic = args.report || args.report_json.is_some();
         let link = link.map(|link| link as &mut dyn Link);
-        let hooks =
-            Hooks { finite, traffic, at, devices, device_memory, timeline, link, results: None };
+        let hooks = Hooks {
+            finite,
+            traffic,
+            at,
+            devices,
+            device_memory,
+            timeline,
+            link,
+            ..Hooks::default()
+        };
         let ran = self.run_on(target, &self.inputs, request, hooks);
         let outcome = ran.map_err(|failure| saved.note(failure))?;
         let last = self.request.first_step + outcome.steps;
@@ -342,6 +355,7 @@ impl Job<'_> {
             traffic: hooks.traffic,
             devices: hooks.devices,
             device_memory: hooks.device_memory,
+            backing: self.backing.clone(),
             timeline: hooks.timeline,
             link: hooks.link.as_mut().map(|link| &mut **link as &mut dyn Link),
             results: hooks.results.as_mut().map(|hook| &mut **hook as TakeResults<'_>),

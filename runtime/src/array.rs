@@ -1,16 +1,19 @@
 //! Dense arrays of numbers: the data of a field outside the device.
 //!
-//! Arrays are row-major without padding. `array/data.rs` holds their numbers, `array/noise.rs`
-//! seeded noise ([`noise_bits`]).
+//! Arrays are row-major without padding. `array/data.rs` holds their numbers, `array/mapped.rs`
+//! those of arrays in files, `array/noise.rs` seeded noise ([`noise_bits`]).
 
 mod data;
+mod mapped;
 mod noise;
 
 pub use crate::element::{Element, bf16, f16, with_cell};
 use crate::number::Number;
 use data::each;
-pub use data::{Cell, Data, DataMut, each_cell};
+pub use data::{Cell, Data, DataMut, DataRef, each_cell};
+use mapped::Mapped;
 pub use noise::noise_bits;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Why an array could not be made or compared.
@@ -41,6 +44,25 @@ pub enum ArrayError {
         /// Bytes wanted.
         bytes: usize,
     },
+    /// The folder has too little room for the array.
+    #[error(
+        "no file of {bytes} bytes in {} for an array of {} {element} cells: {error}; make room \
+         there, or use smaller sizes",
+        folder.display(),
+        shape_text(shape)
+    )]
+    File {
+        /// Cells per dimension.
+        shape: Vec<usize>,
+        /// Type of a cell.
+        element: Element,
+        /// Bytes wanted.
+        bytes: usize,
+        /// Where the file would be.
+        folder: PathBuf,
+        /// The system's error.
+        error: String,
+    },
     /// The data's length is not the product of the extents.
     #[error("{found} cells of data do not fill a shape of {} ({wanted} cells)", shape_text(shape))]
     Length {
@@ -69,10 +91,42 @@ impl ArrayError {
 }
 
 /// A dense array: row-major, no padding, the last dimension is contiguous.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Array {
     shape: Vec<usize>,
-    data: Data,
+    store: Store,
+}
+
+/// What holds the numbers.
+#[derive(Debug)]
+enum Store {
+    Memory(Data),
+    File(Element, Mapped),
+}
+
+/// Where the cells of an array lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Backing {
+    /// In memory.
+    #[default]
+    Memory,
+    /// In a file without a name in this folder, which goes with the array. The system keeps as much
+    /// of it in memory as there is room for.
+    Files(PathBuf),
+}
+
+/// A clone lies in memory.
+impl Clone for Array {
+    fn clone(&self) -> Self {
+        let data = each!(self.data(), v => Cell::data(v.to_vec()));
+        Self { shape: self.shape.clone(), store: Store::Memory(data) }
+    }
+}
+
+impl PartialEq for Array {
+    fn eq(&self, other: &Self) -> bool {
+        self.shape == other.shape && self.data() == other.data()
+    }
 }
 
 impl Array {
@@ -81,8 +135,8 @@ impl Array {
     /// # Errors
     /// When the data's length is not the product of the extents.
     pub fn new(shape: Vec<usize>, data: Data) -> Result<Array, ArrayError> {
-        let found = each!(&data, v => v.len());
-        let array = Array { shape, data };
+        let array = Array { shape, store: Store::Memory(data) };
+        let found = array.len();
         let wanted = cells(&array.shape, array.element())?;
         if wanted != found {
             return Err(ArrayError::Length { shape: array.shape, found, wanted });
@@ -101,7 +155,28 @@ impl Array {
             let cells = bytemuck::allocation::try_zeroed_vec::<T>(cells);
             T::data(cells.map_err(|()| out_of_memory(shape, element))?)
         });
-        Ok(Array { shape: shape.to_vec(), data })
+        Ok(Array { shape: shape.to_vec(), store: Store::Memory(data) })
+    }
+
+    /// An array of zeros that lies in memory or in a file.
+    ///
+    /// # Errors
+    /// As [`Array::zeros`], and when the folder of the file has too little room.
+    pub fn zeros_on(
+        element: Element,
+        shape: &[usize],
+        backing: &Backing,
+    ) -> Result<Array, ArrayError> {
+        let Backing::Files(folder) = backing else { return Self::zeros(element, shape) };
+        let bytes = cells(shape, element)? * element.size();
+        let file = Mapped::zeros(folder, bytes).map_err(|error| ArrayError::File {
+            shape: shape.to_vec(),
+            element,
+            bytes,
+            folder: folder.clone(),
+            error: error.to_string(),
+        })?;
+        Ok(Array { shape: shape.to_vec(), store: Store::File(element, file) })
     }
 
     /// An array of one number, in each cell.
@@ -124,7 +199,7 @@ impl Array {
         let data = with_cell!(element, T => {
             T::data(filled(T::of_number(value).unwrap_or_default(), element, shape)?)
         });
-        Ok(Array { shape: shape.to_vec(), data })
+        Ok(Array { shape: shape.to_vec(), store: Store::Memory(data) })
     }
 
     /// A copy of the array.
@@ -139,10 +214,10 @@ impl Array {
 
     /// The first cell that is a NaN or an infinity.
     pub fn first_not_finite(&self) -> Option<usize> {
-        match &self.data {
-            Data::F16(cells) => cells.iter().position(|cell| !cell.is_finite()),
-            Data::F32(cells) => cells.iter().position(|cell| !cell.is_finite()),
-            Data::F64(cells) => cells.iter().position(|cell| !cell.is_finite()),
+        match self.data() {
+            DataRef::F16(cells) => cells.iter().position(|cell| !cell.is_finite()),
+            DataRef::F32(cells) => cells.iter().position(|cell| !cell.is_finite()),
+            DataRef::F64(cells) => cells.iter().position(|cell| !cell.is_finite()),
             _ => None,
         }
     }
@@ -157,12 +232,12 @@ impl Array {
         fn of<T: Cell>(_: &[T]) -> Element {
             T::ELEMENT
         }
-        each!(&self.data, v => of(v))
+        each!(self.data(), v => of(v))
     }
 
     /// Number of cells.
     pub fn len(&self) -> usize {
-        each!(&self.data, v => v.len())
+        each!(self.data(), v => v.len())
     }
 
     /// Whether there are no cells.
@@ -171,46 +246,38 @@ impl Array {
     }
 
     /// The numbers.
-    pub fn data(&self) -> &Data {
-        &self.data
+    pub fn data(&self) -> DataRef<'_> {
+        match &self.store {
+            Store::Memory(data) => data.view(),
+            Store::File(element, bytes) => {
+                with_cell!(*element, T => T::view(bytemuck::cast_slice(bytes.bytes())))
+            }
+        }
     }
 
     /// The numbers, to be changed in place.
     pub fn data_mut(&mut self) -> DataMut<'_> {
-        match &mut self.data {
-            Data::F16(v) => DataMut::F16(v),
-            Data::Bf16(v) => DataMut::Bf16(v),
-            Data::F32(v) => DataMut::F32(v),
-            Data::F64(v) => DataMut::F64(v),
-            Data::I8(v) => DataMut::I8(v),
-            Data::I16(v) => DataMut::I16(v),
-            Data::I32(v) => DataMut::I32(v),
-            Data::I64(v) => DataMut::I64(v),
-            Data::U8(v) => DataMut::U8(v),
-            Data::U16(v) => DataMut::U16(v),
-            Data::U32(v) => DataMut::U32(v),
-            Data::U64(v) => DataMut::U64(v),
+        match &mut self.store {
+            Store::Memory(data) => data.view_mut(),
+            Store::File(element, bytes) => with_cell!(*element, T => {
+                T::view_mut(bytemuck::cast_slice_mut(bytes.bytes_mut()))
+            }),
         }
-    }
-
-    /// Takes the array apart.
-    pub fn into_parts(self) -> (Vec<usize>, Data) {
-        (self.shape, self.data)
     }
 
     /// The memory of the numbers, in this machine's byte order.
     pub fn bytes(&self) -> &[u8] {
-        each!(&self.data, v => bytemuck::cast_slice(v))
+        each!(self.data(), v => bytemuck::cast_slice(v))
     }
 
     /// The memory of the numbers, to be overwritten.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        each!(&mut self.data, v => bytemuck::cast_slice_mut(v))
+        each_cell!(DataMut, self.data_mut(), _wrap(v) => bytemuck::cast_slice_mut(v))
     }
 
     /// A cell; `None` outside the array.
     pub fn number(&self, index: usize) -> Option<Number> {
-        each!(&self.data, v => v.get(index).map(|x| x.number()))
+        each!(self.data(), v => v.get(index).map(|x| x.number()))
     }
 
     /// A cell as f64 (integers beyond 2^53 are rounded); `None` outside the array.
@@ -276,7 +343,7 @@ mod tests {
     fn bytes_are_the_memory() {
         let mut a = Array::zeros(Element::I32, &[2]).unwrap();
         a.bytes_mut().copy_from_slice(bytemuck::cast_slice(&[7i32, -1]));
-        assert_eq!(a.data(), &Data::I32(vec![7, -1]));
+        assert_eq!(a.data(), DataRef::I32(&[7, -1]));
         assert_eq!(a.bytes().len(), 8);
     }
 }

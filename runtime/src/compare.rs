@@ -1,6 +1,6 @@
 //! The comparison of two arrays, bit by bit and by the size of the errors.
 
-use crate::array::{Array, ArrayError, Data, bf16, f16};
+use crate::array::{Array, ArrayError, DataRef, bf16, f16};
 use crate::on_threads::on_threads;
 use serde::Serialize;
 use std::fmt;
@@ -90,18 +90,18 @@ pub fn compare(left: &Array, right: &Array) -> Result<Comparison, ArrayError> {
         return Err(unlike());
     }
     match (left.data(), right.data()) {
-        (Data::F16(a), Data::F16(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::Bf16(a), Data::Bf16(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::F32(a), Data::F32(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::F64(a), Data::F64(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::I8(a), Data::I8(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::I16(a), Data::I16(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::I32(a), Data::I32(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::I64(a), Data::I64(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::U8(a), Data::U8(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::U16(a), Data::U16(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::U32(a), Data::U32(b)) => Ok(compare_cells(left.shape(), a, b)),
-        (Data::U64(a), Data::U64(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::F16(a), DataRef::F16(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::Bf16(a), DataRef::Bf16(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::F32(a), DataRef::F32(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::F64(a), DataRef::F64(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::I8(a), DataRef::I8(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::I16(a), DataRef::I16(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::I32(a), DataRef::I32(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::I64(a), DataRef::I64(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::U8(a), DataRef::U8(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::U16(a), DataRef::U16(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::U32(a), DataRef::U32(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (DataRef::U64(a), DataRef::U64(b)) => Ok(compare_cells(left.shape(), a, b)),
         _ => Err(unlike()),
     }
 }
@@ -257,6 +257,7 @@ fn place(shape: &[usize], mut i: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::array::Data;
 
     fn f32s(v: &[f32]) -> Array {
         Array::new(vec![v.len()], Data::F32(v.to_vec())).unwrap()

@@ -10,7 +10,7 @@ mod target;
 mod tests;
 mod transfer;
 
-use crate::array::{Array, ArrayError, Element, shape_text};
+use crate::array::{Array, ArrayError, Backing, Element, shape_text};
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Iterations, LaunchError};
 use crate::plan::{Plan, Role};
@@ -116,6 +116,8 @@ pub struct Control<'a> {
     pub results: Option<Results<'a>>,
     /// Whether the outcome has the temp fields too, so that another run can go on from it.
     pub temps: bool,
+    /// Where the arrays of a run out of core lie on the host.
+    pub backing: Backing,
 }
 
 /// A field's value at a `snapshot` of the plan.

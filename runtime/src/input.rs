@@ -1,9 +1,9 @@
 //! Where the data of an input comes from: a file, seeded noise, or zeros.
 
-use crate::array::{Array, ArrayError};
+use crate::array::{Array, ArrayError, Backing};
 use crate::bind::{BindError, Bound, Request, bind};
 use crate::execute::ExecuteError;
-use crate::memory::{self, TooLittleMemory};
+use crate::memory::{self, HostMemory, TooLittleMemory};
 use crate::npy::NpyError;
 use crate::plan::{FieldDecl, Plan, Role};
 use crate::record::{Record, records};
@@ -42,6 +42,10 @@ pub enum InputError {
     #[error(transparent)]
     Execute(#[from] ExecuteError),
 }
+
+/// Arrays of each field that a run out of core has on the host: its input, and the array between
+/// passes.
+const COPIES: u64 = 2;
 
 /// Reads `FILE.npy`, `random:SEED` or `zeros`.
 impl FromStr for Source {
@@ -92,10 +96,36 @@ where
 /// other, when an input is unknown or missing.
 pub fn prepare(
     plan: &Plan,
-    mut request: Request,
+    request: Request,
     sources: &BTreeMap<String, Source>,
     default: impl Fn(usize) -> Option<Source>,
 ) -> Result<(Bound, BTreeMap<String, Array>), InputError> {
+    let ready = prepare_on(plan, request, (sources, default), None)?;
+    Ok((ready.bound, ready.arrays))
+}
+
+/// The inputs of a run.
+#[derive(Debug)]
+pub struct Ready {
+    /// The plan with its sizes.
+    pub bound: Bound,
+    /// The inputs.
+    pub arrays: BTreeMap<String, Array>,
+    /// Where the run's other arrays are to lie.
+    pub backing: Backing,
+}
+
+/// As [`prepare`]. With a `host`, arrays lie in files where the run has too little memory for two
+/// of each field.
+///
+/// # Errors
+/// As [`prepare`], and where the folder of the files has too little room.
+pub fn prepare_on(
+    plan: &Plan,
+    mut request: Request,
+    (sources, default): (&BTreeMap<String, Source>, impl Fn(usize) -> Option<Source>),
+    host: Option<&HostMemory>,
+) -> Result<Ready, InputError> {
     let fields: Vec<Record> = records(&plan.fields)
         .into_iter()
         .filter(|record| record.role().is_some_and(Role::is_input))
@@ -111,10 +141,18 @@ pub fn prepare(
         }
         .into());
     }
+    let backing = |bytes: u64| {
+        host.map_or(Backing::Memory, |host| host.backing(bytes.saturating_mul(COPIES)))
+    };
+    let length = |source: &Source| match source {
+        Source::File(path) => path.metadata().map_or(0, |facts| facts.len()),
+        Source::Random(_) | Source::Zeros => 0,
+    };
+    let of_files = backing(sources.values().map(length).fold(0, u64::saturating_add));
     let mut arrays = BTreeMap::new();
     for field in &fields {
         if let Some(Source::File(path)) = sources.get(field.name) {
-            for ((_, leaf), array) in field.leaves.iter().zip(field.read(path)?) {
+            for ((_, leaf), array) in field.leaves.iter().zip(field.read_on(path, &of_files)?) {
                 request.shapes.insert(leaf.name.clone(), array.shape().to_vec());
                 arrays.insert(leaf.name.clone(), array);
             }
@@ -123,7 +161,10 @@ pub fn prepare(
     let bound = bind(plan, &request)?;
     // Files are read already.
     let made = |field: &FieldDecl| field.role.is_input() && !arrays.contains_key(&field.name);
-    memory::require(bound.field_bytes(plan, made))?;
+    let backing = backing(bound.field_bytes(plan, |_| true));
+    if backing == Backing::Memory {
+        memory::require(bound.field_bytes(plan, made))?;
+    }
     for field in &fields {
         let Some((place, first)) = field.leaves.first() else { continue };
         if arrays.contains_key(&first.name) {
@@ -132,18 +173,18 @@ pub fn prepare(
         let shape = bound.shapes.get(*place).map(Vec::as_slice).unwrap_or_default();
         let source = sources.get(field.name).cloned().or_else(|| default(*place));
         let made = match source {
-            Some(Source::Random(seed)) => field.noise(shape, seed)?,
+            Some(Source::Random(seed)) => field.noise_on(shape, seed, &backing)?,
             Some(Source::Zeros) => field
                 .leaves
                 .iter()
-                .map(|(_, leaf)| Array::zeros(leaf.element, shape))
+                .map(|(_, leaf)| Array::zeros_on(leaf.element, shape, &backing))
                 .collect::<Result<_, _>>()?,
-            Some(Source::File(path)) => field.read(&path)?,
+            Some(Source::File(path)) => field.read_on(&path, &backing)?,
             None => return Err(ExecuteError::MissingInput(field.name.to_string()).into()),
         };
         arrays.extend(field.leaves.iter().map(|(_, leaf)| leaf.name.clone()).zip(made));
     }
-    Ok((bound, arrays))
+    Ok(Ready { bound, arrays, backing })
 }
 
 #[cfg(test)]

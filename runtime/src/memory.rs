@@ -1,7 +1,8 @@
 //! Memory of this machine: how much is free, and a refusal before more than that is spent.
 
+use crate::array::Backing;
 use std::fs::read_to_string;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// A run needs more memory than there is.
@@ -17,6 +18,25 @@ pub struct TooLittleMemory {
     pub needed: u64,
     /// Bytes free.
     pub free: u64,
+}
+
+/// Memory of the host for the arrays of a run out of core.
+#[derive(Clone, Debug)]
+pub struct HostMemory {
+    /// Bytes for the arrays; none for all that are free.
+    pub bytes: Option<u64>,
+    /// The folder of the files that hold arrays where memory is too small.
+    pub folder: PathBuf,
+}
+
+impl HostMemory {
+    /// Where arrays of so many bytes together lie.
+    pub fn backing(&self, needed: u64) -> Backing {
+        match self.bytes.or_else(|| available(Path::new("/"))) {
+            Some(bytes) if needed > bytes => Backing::Files(self.folder.clone()),
+            _ => Backing::Memory,
+        }
+    }
 }
 
 /// Fewer bytes are not worth a look, which reads several files.

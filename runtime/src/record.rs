@@ -4,7 +4,7 @@
 //! A `vec<N, T>` is an array with one more last dimension of N. A struct is a NumPy structured
 //! type, packed, in order of declaration.
 
-use crate::array::{Array, ArrayError, Element, shape_text};
+use crate::array::{Array, ArrayError, Backing, Element, shape_text};
 pub use crate::cell::Layout;
 use crate::expr::Expr;
 use crate::npy::{self, NpyError, ReadLeaf};
@@ -65,6 +65,11 @@ impl Record<'_> {
     /// # Errors
     /// As [`npy::read_as`], for the type that the record has.
     pub fn read(&self, path: &Path) -> Result<Vec<Array>, NpyError> {
+        self.read_on(path, &Backing::Memory)
+    }
+
+    /// As [`Record::read`], to where the arrays are to lie.
+    pub(crate) fn read_on(&self, path: &Path, backing: &Backing) -> Result<Vec<Array>, NpyError> {
         let rank = self.leaves.first().map_or(0, |(_, field)| field.extents.len());
         let no_array = |source| NpyError::Array { path: path.to_path_buf(), source };
         let (lanes, inner) = self.layout.lanes();
@@ -76,15 +81,18 @@ impl Record<'_> {
             other => other,
         };
         if let Layout::Number(element) = inner {
-            let array = npy::read_as(path, *element, dimensions).map_err(of_vecs)?;
+            let array = npy::read_as(path, *element, dimensions, backing).map_err(of_vecs)?;
             if lanes.is_empty() {
                 return Ok(vec![array]);
             }
             let shape = self.without_lanes(path, array.shape(), &lanes)?;
-            return self.split(shape, array.bytes()).map_err(no_array);
+            return self.split(shape, array.bytes(), backing).map_err(no_array);
+        }
+        if *backing != Backing::Memory {
+            return Err(NpyError::Parts { path: path.to_path_buf() });
         }
         let (shape, bytes) = npy::read_records(path, inner, dimensions).map_err(of_vecs)?;
-        self.split(self.without_lanes(path, &shape, &lanes)?, &bytes).map_err(no_array)
+        self.split(self.without_lanes(path, &shape, &lanes)?, &bytes, backing).map_err(no_array)
     }
 
     /// The shape of a file's array without the dimensions that count the lanes of vecs.
@@ -151,10 +159,21 @@ impl Record<'_> {
     /// # Errors
     /// When the machine has too little memory.
     pub fn noise(&self, shape: &[usize], seed: u64) -> Result<Vec<Array>, ArrayError> {
+        self.noise_on(shape, seed, &Backing::Memory)
+    }
+
+    /// As [`Record::noise`], where the arrays are to lie.
+    pub(crate) fn noise_on(
+        &self,
+        shape: &[usize],
+        seed: u64,
+        backing: &Backing,
+    ) -> Result<Vec<Array>, ArrayError> {
         let count = self.leaves.len() as u64;
         let leaf = |(place, (_, field)): (u64, &(usize, &FieldDecl))| {
-            let mut array =
-                Array::noise_of(field.element, shape, seed, |cell| cell * count + place)?;
+            let mut array = Array::noise_of(field.element, (shape, backing), seed, |cell| {
+                cell * count + place
+            })?;
             if field.boolean {
                 // The upper half of the bytes is true.
                 array.bytes_mut().iter_mut().for_each(|byte| *byte >>= 7);
@@ -164,13 +183,18 @@ impl Record<'_> {
         (0..count).zip(&self.leaves).map(leaf).collect()
     }
 
-    fn split(&self, shape: &[usize], bytes: &[u8]) -> Result<Vec<Array>, ArrayError> {
+    fn split(
+        &self,
+        shape: &[usize],
+        bytes: &[u8],
+        backing: &Backing,
+    ) -> Result<Vec<Array>, ArrayError> {
         let cell: usize = self.elements().map(Element::size).sum();
         let mut offset = 0;
         let mut arrays = Vec::new();
         for element in self.elements() {
             let size = element.size();
-            let mut array = Array::zeros(element, shape)?;
+            let mut array = Array::zeros_on(element, shape, backing)?;
             for (to, from) in
                 array.bytes_mut().chunks_exact_mut(size).zip(bytes.chunks_exact(cell.max(1)))
             {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use stencil_runtime::array::Array;
+use stencil_runtime::array::{Array, Backing};
 use stencil_runtime::execute::{Taken, Values};
 use stencil_runtime::ranks::{DeviceList, Link};
 use stencil_runtime::windows::DeviceMemory;
@@ -85,6 +85,8 @@ pub struct Control<'a> {
     pub devices: Option<DeviceList>,
     /// The memory of the device for a run out of core; none for one in core.
     pub device_memory: Option<DeviceMemory>,
+    /// Where the arrays of a run out of core lie on the host.
+    pub backing: Backing,
     /// Whether the times of the devices in this process are noted; not of runs with pauses.
     pub timeline: bool,
     /// The connection to the other devices, where each has a process of its own; none where they
@@ -114,6 +116,7 @@ impl Control<'_> {
             pauses,
             devices: self.devices.clone(),
             device_memory: self.device_memory,
+            backing: self.backing.clone(),
             timeline: self.timeline,
             link: self.link.as_mut().map(|link| &mut **link as &mut dyn Link),
         }

@@ -3,16 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use stencil_compiler::{Array, Class, Failure, Pause, Plan, Request, Source};
+use stencil_runtime::array::Backing;
 use stencil_runtime::bind::Bound;
 use stencil_runtime::bounded_read::Awaited;
 use stencil_runtime::checkpoint::{self, Checkpoint, Hash, Run};
-use stencil_runtime::input::{self, InputError, Source as Input};
+use stencil_runtime::input::{self, InputError, Ready, Source as Input};
+use stencil_runtime::memory::HostMemory;
 use stencil_runtime::npy::NpyError;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
+use stencil_runtime::windows::DeviceMemory;
 
 /// What the command line asks for.
 pub struct Asked<'a> {
@@ -24,6 +27,8 @@ pub struct Asked<'a> {
     pub resume: Option<&'a Path>,
     /// Whether checkpoints are written.
     pub saved: bool,
+    /// The host's memory of a run out of core.
+    pub host: Option<HostMemory>,
 }
 
 /// What a run begins with.
@@ -34,6 +39,8 @@ pub struct Start {
     pub sizes: BTreeMap<String, i64>,
     /// The arrays.
     pub inputs: BTreeMap<String, Array>,
+    /// Where other arrays of the run lie on the host.
+    pub backing: Backing,
     /// What a checkpoint tells of the run; none where no checkpoint is written or read.
     pub run: Option<Run>,
 }
@@ -66,8 +73,9 @@ pub fn start(
         let stored = from.is_some() && field.role == Role::State;
         (stored || is_temp).then_some(Input::Zeros)
     };
-    let (bound, mut inputs) = input::prepare(declared, request.clone(), &sources, zeros)
-        .map_err(|error| unprepared(&error))?;
+    let host = asked.host.as_ref();
+    let ready = input::prepare_on(declared, request.clone(), (&sources, zeros), host);
+    let Ready { bound, arrays: mut inputs, backing } = ready.map_err(|error| unprepared(&error))?;
     let open = |name: &String| Some((name.clone(), *bound.sizes.get(name)?));
     let sizes = declared.params.iter().filter_map(open).collect();
     let wanted = asked.saved || from.is_some();
@@ -93,7 +101,27 @@ pub fn start(
         (request.first_step, request.steps) = (checkpoint.step, Some(left));
         inputs.extend(checkpoint.values);
     }
-    Ok(Start { request, sizes, inputs, run })
+    Ok(Start { request, sizes, inputs, backing, run })
+}
+
+/// The host's memory of a run out of core. Larger arrays lie in the folder of an output.
+pub fn host(outputs: &[(String, PathBuf)], memory: Option<DeviceMemory>) -> HostMemory {
+    let folder = outputs.first().and_then(|(_, path)| path.parent());
+    let here = |path: &Path| if path.as_os_str().is_empty() { ".".into() } else { path.to_owned() };
+    let folder = folder.map_or_else(std::env::temp_dir, here);
+    HostMemory { bytes: memory.map(|memory| memory.0), folder }
+}
+
+/// Refuses what needs whole values where memory is too small for them.
+pub fn check_whole(backing: &Backing) -> Result<(), Failure> {
+    match backing {
+        Backing::Memory => Ok(()),
+        Backing::Files(_) => Err(Failure::user(
+            "the host's memory is too small for the values of the run, which --target sim, \
+             --check, --check-finite, pictures, snapshots and checkpoints need whole; leave them \
+             out, or raise --host-memory",
+        )),
+    }
 }
 
 /// Takes over from a checkpoint what the command line leaves open.

@@ -1,6 +1,6 @@
 //! Seeded noise that any language can reproduce.
 
-use super::{Array, ArrayError, Data, Element, bf16};
+use super::{Array, ArrayError, Backing, DataMut, Element, bf16};
 use crate::number;
 use crate::on_threads::on_threads;
 
@@ -35,13 +35,13 @@ impl Array {
     /// # Errors
     /// When the size overflows or the machine has too little memory.
     pub fn noise(element: Element, shape: &[usize], seed: u64) -> Result<Array, ArrayError> {
-        Self::noise_of(element, shape, seed, |cell| cell)
+        Self::noise_of(element, (shape, &Backing::Memory), seed, |cell| cell)
     }
 
     /// As [`Array::noise`], with the bits of number `place(i)` for cell `i`.
     pub(crate) fn noise_of(
         element: Element,
-        shape: &[usize],
+        (shape, backing): (&[usize], &Backing),
         seed: u64,
         place: impl Fn(u64) -> u64 + Sync,
     ) -> Result<Array, ArrayError> {
@@ -49,20 +49,20 @@ impl Array {
         fn unit(z: u64) -> f64 {
             (z >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
         }
-        let mut array = Array::zeros(element, shape)?;
-        match &mut array.data {
-            Data::F16(v) => fill.cells(v, |z| number::half(unit(z))),
-            Data::Bf16(v) => fill.cells(v, |z| bf16::from_f32(unit(z) as f32)),
-            Data::F32(v) => fill.cells(v, |z| unit(z) as f32),
-            Data::F64(v) => fill.cells(v, unit),
-            Data::I8(v) => fill.cells(v, |z| (z >> 57) as i8),
-            Data::I16(v) => fill.cells(v, |z| (z >> 56) as i16),
-            Data::I32(v) => fill.cells(v, |z| (z >> 56) as i32),
-            Data::I64(v) => fill.cells(v, |z| (z >> 56) as i64),
-            Data::U8(v) => fill.cells(v, |z| (z >> 56) as u8),
-            Data::U16(v) => fill.cells(v, |z| (z >> 56) as u16),
-            Data::U32(v) => fill.cells(v, |z| (z >> 56) as u32),
-            Data::U64(v) => fill.cells(v, |z| z >> 56),
+        let mut array = Array::zeros_on(element, shape, backing)?;
+        match array.data_mut() {
+            DataMut::F16(v) => fill.cells(v, |z| number::half(unit(z))),
+            DataMut::Bf16(v) => fill.cells(v, |z| bf16::from_f32(unit(z) as f32)),
+            DataMut::F32(v) => fill.cells(v, |z| unit(z) as f32),
+            DataMut::F64(v) => fill.cells(v, unit),
+            DataMut::I8(v) => fill.cells(v, |z| (z >> 57) as i8),
+            DataMut::I16(v) => fill.cells(v, |z| (z >> 56) as i16),
+            DataMut::I32(v) => fill.cells(v, |z| (z >> 56) as i32),
+            DataMut::I64(v) => fill.cells(v, |z| (z >> 56) as i64),
+            DataMut::U8(v) => fill.cells(v, |z| (z >> 56) as u8),
+            DataMut::U16(v) => fill.cells(v, |z| (z >> 56) as u16),
+            DataMut::U32(v) => fill.cells(v, |z| (z >> 56) as u32),
+            DataMut::U64(v) => fill.cells(v, |z| z >> 56),
         }
         Ok(array)
     }
@@ -99,6 +99,7 @@ pub fn noise_bits(seed: u64, i: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::array::DataRef;
 
     #[test]
     fn noise_is_splitmix64() {
@@ -119,9 +120,9 @@ mod tests {
             0x3fe2_a75d_6e0c_e7c5,
         ];
         let array = Array::noise(Element::F64, &[2, 2], 7).unwrap();
-        assert_eq!(array.data(), &Data::F64(wanted.map(f64::from_bits).to_vec()));
+        assert_eq!(array.data(), DataRef::F64(&wanted.map(f64::from_bits)));
         let array = Array::noise(Element::I64, &[2, 2], 7).unwrap();
-        assert_eq!(array.data(), &Data::I64(vec![99, 4, 230, 149]));
+        assert_eq!(array.data(), DataRef::I64(&[99, 4, 230, 149]));
     }
 
     #[test]
@@ -130,7 +131,7 @@ mod tests {
         let wide = Array::noise(Element::F64, &shape, 7).unwrap();
         let narrow = Array::noise(Element::F32, &shape, 7).unwrap();
         let whole = Array::noise(Element::I32, &shape, 7).unwrap();
-        let (Data::F64(wide), Data::F32(narrow), Data::I32(whole)) =
+        let (DataRef::F64(wide), DataRef::F32(narrow), DataRef::I32(whole)) =
             (wide.data(), narrow.data(), whole.data())
         else {
             panic!("wrong types");
@@ -142,6 +143,6 @@ mod tests {
         }
         let mean = wide.iter().sum::<f64>() / wide.len() as f64;
         assert!((mean - 0.5).abs() < 0.02, "{mean}");
-        assert_ne!(Array::noise(Element::F64, &shape, 8).unwrap().data(), &Data::F64(wide.clone()));
+        assert_ne!(Array::noise(Element::F64, &shape, 8).unwrap().data(), DataRef::F64(wide));
     }
 }

@@ -10,6 +10,7 @@ use crate::memory::{TooLittleMemory, require};
 use crate::plan::Plan;
 use crate::processor::Processor;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -175,6 +176,16 @@ impl Target for Program {
         require(bytes.saturating_add(own)).map_err(CpuError::from)?;
         for buffer in &bound.buffers {
             self.buffers.push(Memory::unreserved(buffer.bytes()).map_err(CpuError::from)?);
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, buffer: BufferId, runs: &[Range<usize>]) -> Result<(), TargetError> {
+        // The system takes back memory of pages that nobody needs.
+        if let Some(memory) = self.buffers.get_mut(buffer.0)
+            && runs.iter().any(|run| run.start == 0 && run.end >= memory.len())
+        {
+            *memory = Memory::unreserved(memory.len()).map_err(CpuError::from)?;
         }
         Ok(())
     }

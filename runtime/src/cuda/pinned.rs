@@ -4,6 +4,8 @@
 use super::error::CudaError;
 use super::handle::Handle;
 use super::stream::Stream;
+use crate::array::{Array, Backing, Element};
+use crate::execute::TargetError;
 use cudarc::driver::sys::{self, CUresult};
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -55,5 +57,51 @@ impl Drop for Pinned {
         let _ = self.stream.enter();
         // SAFETY: the memory is freed once, when no copy is under way.
         let _ = unsafe { sys::cuMemFreeHost(self.first.0.cast()) };
+    }
+}
+
+/// The bytes of an array on the host.
+#[derive(Debug)]
+pub(super) enum Memory {
+    Pinned(Pinned),
+    /// In a file. The driver copies such bytes by pinned memory of its own: a call returns when it
+    /// has read them, or when the device's have come.
+    File(Array),
+}
+
+impl Memory {
+    /// So many zeros.
+    pub fn zeros(
+        stream: &Arc<Stream>,
+        bytes: usize,
+        backing: &Backing,
+    ) -> Result<Self, TargetError> {
+        Ok(match backing {
+            Backing::Memory => Self::Pinned(Pinned::zeros(stream, bytes)?),
+            Backing::Files(_) => Self::File(Array::zeros_on(Element::U8, &[bytes], backing)?),
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Pinned(memory) => memory.len(),
+            Self::File(array) => array.len(),
+        }
+    }
+
+    /// The bytes. No copy is under way.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Pinned(memory) => memory.bytes_mut(),
+            Self::File(array) => array.bytes_mut(),
+        }
+    }
+
+    /// Where a byte lies that it has.
+    pub fn at(&mut self, byte: usize) -> *mut u8 {
+        match self {
+            Self::Pinned(memory) => memory.at(byte),
+            Self::File(array) => array.bytes_mut().as_mut_ptr().wrapping_add(byte),
+        }
     }
 }

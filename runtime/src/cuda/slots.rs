@@ -10,10 +10,11 @@ use super::buffer::Buffer;
 use super::clock::Event;
 use super::error::CudaError;
 use super::graph::KEPT_OF_WINDOWS;
-use super::pinned::Pinned;
+use super::pinned::Memory;
 use super::program::Program;
 use super::stream::Stream;
 use super::strips;
+use crate::array::Backing;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{self, Layout, Slots, Strips, Target, TargetError};
 use crate::launch::Launch;
@@ -91,7 +92,7 @@ impl Slot {
 /// An array on the host with the copies that are under way.
 #[derive(Debug)]
 struct Host {
-    memory: Pinned,
+    memory: Memory,
     read: Uses,
     written: Uses,
 }
@@ -115,7 +116,7 @@ impl Uses {
 }
 
 impl Windows {
-    fn new(program: &Program, bound: &Bound, layout: &Layout) -> Result<Self, CudaError> {
+    fn new(program: &Program, bound: &Bound, layout: &Layout) -> Result<Self, TargetError> {
         let device = program.stream.device();
         let (to, from) = (Stream::new(device)?, Stream::new(device)?);
         let slot = |bytes: &usize| {
@@ -130,12 +131,12 @@ impl Windows {
             })
         };
         let host = |bytes: &usize| {
-            let memory = Pinned::zeros(&to, *bytes)?;
+            let memory = Memory::zeros(&to, *bytes, &layout.backing)?;
             Ok(Host { memory, read: Uses::default(), written: Uses::default() })
         };
         Ok(Self {
             slots: layout.slots.iter().map(slot).collect::<Result<_, CudaError>>()?,
-            hosts: layout.hosts.iter().map(host).collect::<Result<_, CudaError>>()?,
+            hosts: layout.hosts.iter().map(host).collect::<Result<_, TargetError>>()?,
             to,
             from,
             entered: Vec::new(),
@@ -217,7 +218,9 @@ impl Slots for Program {
         let device = layout.slots.iter().copied().chain(whole).map(|bytes| bytes as u64);
         self.require(device.fold(0, u64::saturating_add))?;
         let hosts = layout.hosts.iter().map(|bytes| *bytes as u64);
-        crate::memory::require(hosts.fold(0, u64::saturating_add))?;
+        if layout.backing == Backing::Memory {
+            crate::memory::require(hosts.fold(0, u64::saturating_add))?;
+        }
         let mut own = bound.clone();
         for (buffer, whole) in own.buffers.iter_mut().zip(&layout.whole) {
             if !whole {

@@ -1,6 +1,7 @@
 //! Devices that hold windows of a grid.
 
 use super::TargetError;
+use crate::array::Backing;
 use crate::bind::{Bound, BufferId};
 use crate::launch::Launch;
 use std::ops::Range;
@@ -19,6 +20,8 @@ pub struct Layout {
     pub whole: Vec<bool>,
     /// Bytes of each array on the host.
     pub hosts: Vec<usize>,
+    /// Where these lie.
+    pub backing: Backing,
 }
 
 /// Stretches of bytes of a buffer: so many of equal length, from the first one on at equal

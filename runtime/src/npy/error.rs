@@ -8,6 +8,16 @@ use thiserror::Error;
 /// Why a file could not be read or written.
 #[derive(Debug, Error)]
 pub enum NpyError {
+    /// A file of structs that is larger than the memory.
+    #[error(
+        "{}: structs and truth values are read whole, and the host's memory is too small for the \
+         run; raise --host-memory, or take another machine",
+        path.display()
+    )]
+    Parts {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file can't be opened or read.
     #[error("can't read {}: {source}", path.display())]
     Read {

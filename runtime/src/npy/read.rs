@@ -3,7 +3,9 @@
 use super::error::NpyError;
 use super::header;
 use super::write::little_endian;
-use crate::array::{Array, ArrayError, Data, Element, each_cell, shape_text};
+use crate::array::{
+    Array, ArrayError, Backing, Cell, DataMut, DataRef, Element, each_cell, shape_text,
+};
 use crate::cell::Layout;
 use npyz::Order;
 use std::io::{self, Read, Seek};
@@ -14,6 +16,11 @@ use std::path::Path;
 /// # Errors
 /// When the file is missing, damaged, truncated or of another type.
 pub fn read(path: &Path) -> Result<Array, NpyError> {
+    read_on(path, &Backing::Memory)
+}
+
+/// As [`read`], to where the array is to lie.
+fn read_on(path: &Path, backing: &Backing) -> Result<Array, NpyError> {
     let fail = |source| NpyError::Read { path: path.to_path_buf(), source };
     let (mut file, header) = header::open(path)?;
     let (element, swapped) =
@@ -45,7 +52,7 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
         ));
     }
 
-    let mut array = Array::zeros(element, &shape).map_err(no_array)?;
+    let mut array = Array::zeros_on(element, &shape, backing).map_err(no_array)?;
     let found = fill(&mut file, array.bytes_mut()).map_err(fail)?;
     let wanted = array.bytes().len();
     if found < wanted {
@@ -65,7 +72,7 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
     }
     match header.order() {
         Order::C => Ok(array),
-        Order::Fortran => row_major(array).map_err(no_array),
+        Order::Fortran => row_major(&array, backing).map_err(no_array),
     }
 }
 
@@ -73,8 +80,13 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
 ///
 /// # Errors
 /// As [`read`], and when type or rank are others.
-pub fn read_as(path: &Path, element: Element, rank: usize) -> Result<Array, NpyError> {
-    let array = read(path).map_err(|error| match error {
+pub fn read_as(
+    path: &Path,
+    element: Element,
+    rank: usize,
+    backing: &Backing,
+) -> Result<Array, NpyError> {
+    let array = read_on(path, backing).map_err(|error| match error {
         NpyError::Unsupported { path, found } if found == header::BOOL => {
             NpyError::Bool { path, wanted: element }
         }
@@ -143,7 +155,7 @@ pub(crate) fn read_records(
     }
     little_endian(layout, &mut cells);
     if columns_first {
-        cells = transposed(&shape, &cells);
+        cells = in_row_major(&shape, &cells).collect();
     }
     Ok((shape, cells))
 }
@@ -163,14 +175,23 @@ fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// The same array with its cells, now in column-major order, put into row-major order.
-fn row_major(array: Array) -> Result<Array, ArrayError> {
-    let (shape, data) = array.into_parts();
-    let data = each_cell!(Data, data, wrap(v) => wrap(transposed(&shape, &v)));
-    Array::new(shape, data)
+fn row_major(array: &Array, backing: &Backing) -> Result<Array, ArrayError> {
+    let mut turned = Array::zeros_on(array.element(), array.shape(), backing)?;
+    let to = turned.data_mut();
+    each_cell!(DataRef, array.data(), _wrap(from) => transpose(array.shape(), from, to));
+    Ok(turned)
 }
 
-/// Cells in column-major order, put into row-major order.
-fn transposed<T: Copy>(shape: &[usize], cells: &[T]) -> Vec<T> {
+/// Puts cells in column-major order into row-major order.
+fn transpose<T: Cell>(shape: &[usize], from: &[T], mut to: DataMut<'_>) {
+    // Both are of one type.
+    if let Some(to) = T::of_mut(&mut to) {
+        to.iter_mut().zip(in_row_major(shape, from)).for_each(|(to, cell)| *to = cell);
+    }
+}
+
+/// Cells in column-major order, one after the other in row-major order.
+fn in_row_major<T: Copy>(shape: &[usize], cells: &[T]) -> impl Iterator<Item = T> {
     let strides: Vec<usize> = shape
         .iter()
         .scan(1usize, |stride, &extent| {
@@ -181,9 +202,8 @@ fn transposed<T: Copy>(shape: &[usize], cells: &[T]) -> Vec<T> {
         .collect();
     let mut index = vec![0; shape.len()];
     let mut at = 0;
-    let mut out = Vec::with_capacity(cells.len());
-    while out.len() < cells.len() {
-        out.extend(cells.get(at).copied());
+    (0..cells.len()).filter_map(move |_| {
+        let cell = cells.get(at).copied();
         for ((i, &extent), &stride) in index.iter_mut().zip(shape).zip(&strides).rev() {
             *i += 1;
             at += stride;
@@ -193,8 +213,8 @@ fn transposed<T: Copy>(shape: &[usize], cells: &[T]) -> Vec<T> {
             at -= stride * extent;
             *i = 0;
         }
-    }
-    out
+        cell
+    })
 }
 
 /// Bytes of the data; `None` where that overflows.

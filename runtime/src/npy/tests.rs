@@ -1,6 +1,7 @@
 //! `.npy` files: what is written is read, orders, and damaged files.
 
 use super::*;
+use crate::array::Backing;
 use crate::array::{Array, Data, Element, bf16};
 use crate::cell::Layout;
 use std::path::{Path, PathBuf};
@@ -188,13 +189,13 @@ fn headers_that_numpy_refuses_are_refused() {
 #[test]
 fn type_and_rank_are_checked() {
     let (_folder, path) = file("<f4", "False", "(2, 3)", &[0; 24]);
-    assert!(read_as(&path, Element::F32, 2).is_ok());
-    let text = read_as(&path, Element::F64, 2).unwrap_err().to_string();
+    assert!(read_as(&path, Element::F32, 2, &Backing::Memory).is_ok());
+    let text = read_as(&path, Element::F64, 2, &Backing::Memory).unwrap_err().to_string();
     assert!(
         text.ends_with("holds f32 cells where f64 is wanted; convert it with numpy's astype"),
         "{text}"
     );
-    let text = read_as(&path, Element::F32, 3).unwrap_err().to_string();
+    let text = read_as(&path, Element::F32, 3, &Backing::Memory).unwrap_err().to_string();
     assert!(text.ends_with("has 2 dimensions (2x3) where 3 are wanted; reshape it"), "{text}");
 }
 

@@ -2,6 +2,7 @@
 //! launches are done one by one. A slot is memory of the host; when a window begins, its bytes are
 //! the only ones of a buffer that have a value.
 
+use crate::array::{Array, Backing, Element};
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Layout, Slots, Strips, Target, TargetError, Times};
 use crate::launch::Launch;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 pub struct Held<'t> {
     target: &'t mut dyn Target,
     slots: Vec<Slot>,
-    hosts: Vec<Vec<u8>>,
+    hosts: Vec<Array>,
     /// The buffers that are not held whole, with their bytes.
     windowed: Vec<(BufferId, usize)>,
     begin: Option<Instant>,
@@ -73,12 +74,17 @@ impl Slots for Held<'_> {
         let whole = whole.map(|(buffer, _)| buffer.bytes() as u64);
         let slots = layout.slots.iter().map(|bytes| *bytes as u64);
         let bytes = whole.chain(slots).fold(0, u64::saturating_add);
-        let hosts = layout.hosts.iter().map(|bytes| *bytes as u64).fold(bytes, u64::saturating_add);
+        let hosts = match layout.backing {
+            Backing::Memory => layout.hosts.as_slice(),
+            Backing::Files(_) => &[],
+        };
+        let hosts = hosts.iter().map(|bytes| *bytes as u64).fold(bytes, u64::saturating_add);
         crate::memory::require(hosts)?;
         self.target.allocate_part(bound, bytes, None)?;
         let slot = |size: &usize| Slot { size: *size, ..Slot::default() };
         self.slots = layout.slots.iter().map(slot).collect();
-        self.hosts = layout.hosts.iter().map(|bytes| vec![0; *bytes]).collect();
+        let host = |bytes: &usize| Array::zeros_on(Element::U8, &[*bytes], &layout.backing);
+        self.hosts = layout.hosts.iter().map(host).collect::<Result<_, _>>()?;
         let buffers = bound.buffers.iter().enumerate().zip(&layout.whole);
         let windowed = buffers.filter(|(_, whole)| !**whole);
         self.windowed =
@@ -92,7 +98,7 @@ impl Slots for Held<'_> {
 
     fn host(&mut self, host: usize) -> Result<&mut [u8], TargetError> {
         let missing = || format!("there is no array {host}").into();
-        self.hosts.get_mut(host).map(Vec::as_mut_slice).ok_or_else(missing)
+        self.hosts.get_mut(host).map(Array::bytes_mut).ok_or_else(missing)
     }
 
     fn begin(&mut self) -> Result<(), TargetError> {
@@ -119,7 +125,8 @@ impl Slots for Held<'_> {
         let start = Instant::now();
         let found = self.slots.get_mut(slot).zip(self.hosts.get(host));
         let (to, from) = found.ok_or_else(|| outside(slot))?;
-        let part = to.part(&bytes).zip(from.get(bytes.clone())).ok_or_else(|| outside(slot))?;
+        let part =
+            to.part(&bytes).zip(from.bytes().get(bytes.clone())).ok_or_else(|| outside(slot))?;
         part.0.copy_from_slice(part.1);
         to.filled.push(bytes);
         self.note(0, start);
@@ -174,7 +181,7 @@ impl Slots for Held<'_> {
         let found = self.slots.get(slot).zip(self.hosts.get_mut(host));
         let (from, to) = found.ok_or_else(|| outside(slot))?;
         let (buffer, to) =
-            from.buffer.zip(to.get_mut(bytes.clone())).ok_or_else(|| outside(slot))?;
+            from.buffer.zip(to.bytes_mut().get_mut(bytes.clone())).ok_or_else(|| outside(slot))?;
         let inside = from.bytes.start <= bytes.start && bytes.end <= from.bytes.end;
         if !inside {
             return Err(outside(slot));

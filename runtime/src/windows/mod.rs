@@ -100,6 +100,7 @@ pub fn run_on(
     let shape = cutting.shape();
     let mut windowed = Windowed::new(&survey, cutting, needed, slots);
     windowed.note_times(timeline);
+    windowed.lie_on(control.backing.clone());
     let outcome = execute::run(plan, &fixed, inputs, &mut windowed, control)?;
     Ok((outcome, shape))
 }

@@ -15,6 +15,7 @@ use super::live::Live;
 use super::measure::{ALIGNMENT, Needed, SIDES};
 use super::survey::Survey;
 use super::window::{Loans, Part, Window, part_of};
+use crate::array::Backing;
 use crate::bind::BufferId;
 use crate::execute::{Slots, Strips, TargetError};
 use crate::ranks::{Region, Timeline};
@@ -51,6 +52,8 @@ pub struct Windowed<'r, 'p> {
     stored: Vec<Vec<usize>>,
     /// Gets the times of copies and windows, if they are asked for.
     timeline: Option<Timeline>,
+    /// Where the arrays on the host lie.
+    backing: Backing,
 }
 
 /// A window whose cells are on the device, or on their way.
@@ -93,6 +96,7 @@ impl<'r, 'p> Windowed<'r, 'p> {
             ahead: None,
             stored: vec![Vec::new(); SIDES],
             timeline: None,
+            backing: Backing::Memory,
         };
         run.place_slots();
         run
@@ -101,6 +105,11 @@ impl<'r, 'p> Windowed<'r, 'p> {
     /// Notes the times of copies and windows, if a timeline is to have them.
     pub fn note_times(&mut self, timeline: Option<&Timeline>) {
         self.timeline = timeline.cloned();
+    }
+
+    /// The arrays on the host are to lie there.
+    pub fn lie_on(&mut self, backing: Backing) {
+        self.backing = backing;
     }
 
     /// Gives memory its slots on each side.

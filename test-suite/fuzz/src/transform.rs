@@ -1,7 +1,7 @@
 //! Programs that must give the same result in another place: transposed and shifted.
 
 use crate::model::*;
-use stencil_runtime::array::{Array, ArrayError, Data as Cells, each_cell};
+use stencil_runtime::array::{Array, ArrayError, Cell, DataRef, each_cell};
 
 /// The case with its dimensions in the reverse order.
 pub fn transposed(case: &Case) -> Case {
@@ -83,8 +83,8 @@ pub fn transpose(array: &Array) -> Result<Array, ArrayError> {
     let shape = array.shape();
     let places: Vec<usize> = reversed(shape);
     let turned = shape.iter().rev().copied().collect();
-    let data = each_cell!(Cells, array.data(), wrap(cells) => {
-        wrap(places.iter().map(|place| cells[*place]).collect())
+    let data = each_cell!(DataRef, array.data(), _wrap(cells) => {
+        Cell::data(places.iter().map(|place| cells[*place]).collect())
     });
     Array::new(turned, data)
 }
@@ -113,11 +113,11 @@ mod tests {
 
     #[test]
     fn an_array_is_transposed() {
-        let cells = |count: i64| Cells::I64((0..count).collect());
+        let cells = |count: i64| stencil_runtime::array::Data::I64((0..count).collect());
         let array = Array::new(vec![2, 3], cells(6)).unwrap();
         let turned = transpose(&array).unwrap();
         assert_eq!(turned.shape(), [3, 2]);
-        assert_eq!(*turned.data(), Cells::I64(vec![0, 3, 1, 4, 2, 5]));
+        assert_eq!(turned.data(), DataRef::I64(&[0, 3, 1, 4, 2, 5]));
         let cube = Array::new(vec![2, 3, 4], cells(24)).unwrap();
         let turned = transpose(&cube).unwrap();
         // [k][j][i] of the transposed is [i][j][k]: 1*12 + 2*4 + 3.

@@ -11,6 +11,7 @@ mod devices;
 mod diagnostics;
 mod documents;
 mod finite;
+mod host_memory;
 mod index_width;
 mod large;
 mod layouts;

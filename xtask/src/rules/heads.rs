@@ -5,13 +5,14 @@ use super::{Break, Tree};
 
 /// The files that may hold `unsafe`: what follows pointers of C and Python, the adapter to MLIR's C
 /// interface, those to CUDA's driver, what loads and calls machine code, what handles crashes, the
-/// allocator of the tools, and what looks at standard output before `main`.
-const MAY_BE_UNSAFE: [&str; 24] = [
+/// allocator of the tools, mapped files, and what looks at standard output before `main`.
+const MAY_BE_UNSAFE: [&str; 25] = [
     "bindings/c/runtime/src/caller.rs",
     "bindings/python/src/memory.rs",
     "dialects/src/mlir.rs",
     "passes/src/llvm/load_object.rs",
     "runtime/src/allocator.rs",
+    "runtime/src/array/mapped.rs",
     "runtime/src/cpu/code.rs",
     "runtime/src/crash.rs",
     "runtime/src/cuda/buffer.rs",

@@ -152,6 +152,7 @@ impl Executable {
         let devices = of_run(&control);
         let (snapshot, results) = (control.snapshot.take(), control.results.take());
         let (link, memory) = (control.link.take(), control.device_memory);
+        let backing = std::mem::take(&mut control.backing);
         let timeline = control.timeline.then(ranks::Timeline::default);
         let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
         let mut report = |progress: execute::RunProgress| {
@@ -165,6 +166,7 @@ impl Executable {
             snapshot: snapshot.map(|hook| hook as &mut dyn FnMut(_)),
             results: take.as_mut().map(|hook| hook as execute::Results<'_>),
             temps,
+            backing,
         };
         let run = (&self.plan, bound, inputs);
         let mut shape = None;

@@ -9,7 +9,7 @@ use crate::sizes;
 use crate::source::Span;
 use cranelift_entity::PrimaryMap;
 use std::ops::Range;
-use stencil_runtime::array::{Array, Cell, Data, DataMut, each_cell};
+use stencil_runtime::array::{Array, Cell, DataMut, DataRef, each_cell};
 
 /// A function, ready to run.
 pub struct Job {
@@ -253,8 +253,8 @@ pub fn split(cells: DataMut<'_>, lengths: impl Iterator<Item = usize>) -> Vec<Ce
 }
 
 /// Takes over old values.
-fn keep(new: &mut Cells, old: &Data) {
-    fn copy<T: Cell>(new: &mut [T], old: &Data, from: usize) {
+fn keep(new: &mut Cells, old: DataRef<'_>) {
+    fn copy<T: Cell>(new: &mut [T], old: DataRef<'_>, from: usize) {
         // Both are of the field's type.
         if let Some(old) = T::of(old).and_then(|old| old.get(from..from + new.len())) {
             new.copy_from_slice(old);

@@ -7,7 +7,7 @@ use super::outside::{Map, Reach};
 use super::registers::{Lane, Registers, arithmetic, call, compare};
 use crate::program::{FieldId, Type, UnaryOp};
 use cranelift_entity::PrimaryMap;
-use stencil_runtime::array::{Array, Cell, Data, DataMut, each_cell, with_cell};
+use stencil_runtime::array::{Array, Cell, DataMut, DataRef, each_cell, with_cell};
 
 /// Where a strip lies, and what it reads.
 pub struct Strip<'a> {
@@ -171,7 +171,7 @@ macro_rules! cells_of {
         match $from {
             Source::Old(field) => {
                 if let Some(data) = $strip.fields.get(field).map(Array::data) {
-                    each_cell!(Data, data, _wrap($values) => $body);
+                    each_cell!(DataRef, data, _wrap($values) => $body);
                 }
             }
             Source::New(place) => {
@@ -260,7 +260,7 @@ fn gather(
         }
     }
     if let Some(data) = strip.fields.get(field).map(Array::data) {
-        each_cell!(Data, data, _wrap(values) => {
+        each_cell!(DataRef, data, _wrap(values) => {
             let cell = |place: &Option<usize>| {
                 place.and_then(|place| values.get(place).copied()).unwrap_or_default()
             };

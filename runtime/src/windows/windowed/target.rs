@@ -21,7 +21,8 @@ impl Target for Windowed<'_, '_> {
         let hosts = self.live.hosts.iter().zip(&bound.buffers);
         let hosts = hosts.filter(|(host, _)| host.is_some()).map(|(_, buffer)| buffer.bytes());
         let whole = self.survey.whole.clone();
-        let layout = Layout { slots: self.slot_sizes.clone(), whole, hosts: hosts.collect() };
+        let (slots, hosts) = (self.slot_sizes.clone(), hosts.collect());
+        let layout = Layout { slots, whole, hosts, backing: self.backing.clone() };
         self.slots.open(bound, &layout)
     }
 

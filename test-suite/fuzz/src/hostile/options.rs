@@ -123,10 +123,11 @@ const DEVICES: &[&str] = &[
     "99999999999999999999",
 ];
 const LINKS: &[&str] = &["10000:50000", "0:1", "1:0", "5", "-1:2", "4294967295:4294967295"];
-const RUN: [(&str, Value); 26] = [
+const RUN: [(&str, Value); 27] = [
     ("--threads", Number),
     ("--devices", Word(DEVICES)),
     ("--device-memory", Word(MEMORY)),
+    ("--host-memory", Word(MEMORY)),
     ("--link", Word(LINKS)),
     ("--timeline", Output),
     ("--first-step", Number),
