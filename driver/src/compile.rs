@@ -269,7 +269,7 @@ fn table(search: &TileSearch) -> String {
     }
     text += &format!("{:>8}  written\n", search.tiles.len());
     text += &format!(
-        "{:>8}  {:>12} {:>8} {:>12} {:>6} {:>16} {:>10} {:>10}\n",
+        "{:>8}  {:>12} {:>8} {:>12} {:>6} {:>16} {:>10} {:>10} {:>10}\n",
         "number",
         "threads",
         "copiers",
@@ -277,19 +277,22 @@ fn table(search: &TileSearch) -> String {
         "time",
         "moved/iteration",
         "registers",
+        "spilled",
         "occupancy"
     );
+    let number_of = |known: Option<u32>| known.map_or("?".to_owned(), |count| count.to_string());
     let list = |all: &[i64]| all.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     for (number, found) in search.tiles.iter().enumerate() {
         let tile = &found.tile;
         text += &format!(
-            "{number:>8}  {:>12} {:>8} {:>12} {:>6} {:>16.5} {:>10} {:>10}\n",
+            "{number:>8}  {:>12} {:>8} {:>12} {:>6} {:>16.5} {:>10} {:>10} {:>10}\n",
             list(&tile.threads),
             tile.copiers,
             list(&tile.per_thread),
             tile.time,
             found.moved,
-            found.registers.map_or("?".to_owned(), |count| count.to_string()),
+            number_of(found.registers),
+            number_of(found.spilled),
             found.occupancy.map_or("?".to_owned(), |part| format!("{:.0} %", part * 100.0)),
         );
     }

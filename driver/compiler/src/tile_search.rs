@@ -39,6 +39,9 @@ pub struct FoundTile {
     pub moved: f64,
     /// The most registers of a thread in a kernel; unknown without ptxas.
     pub registers: Option<u32>,
+    /// The most bytes of registers that a thread of a kernel spills to memory, stores and loads
+    /// together; unknown without ptxas.
+    pub spilled: Option<u32>,
     /// Threads on a multiprocessor at a time, of the most, in the kernel with fewest; unknown
     /// without ptxas.
     pub occupancy: Option<f64>,
@@ -51,8 +54,9 @@ pub struct FoundTile {
 pub struct TileSearch {
     /// Each limit with the number of tiles that are left.
     pub limits: Vec<(String, usize)>,
-    /// The tiles to be measured: those that move least first, and of them those with most threads
-    /// on a multiprocessor.
+    /// The tiles to be measured: that of a compile without a search, then those whose code keeps
+    /// all values in registers, then the others. Of each, those that move least come first, and of
+    /// them those with most threads on a multiprocessor.
     pub tiles: Vec<FoundTile>,
 }
 
@@ -140,10 +144,12 @@ impl Session {
                 source.name
             )));
         }
-        let order = |tile: &FoundTile| (tile.moved, -tile.occupancy.unwrap_or(0.0));
+        let spills = |tile: &FoundTile| tile.spilled.is_some_and(|bytes| bytes > 0);
+        let occupancy = |tile: &FoundTile| tile.occupancy.unwrap_or(0.0);
         tiles.sort_by(|a, b| {
-            let ((a, one), (b, other)) = (order(a), order(b));
-            a.total_cmp(&b).then(one.total_cmp(&other))
+            let kind = (b.own, spills(a)).cmp(&(a.own, spills(b)));
+            let moved = a.moved.total_cmp(&b.moved);
+            kind.then(moved).then(occupancy(b).total_cmp(&occupancy(a)))
         });
         Ok(TileSearch { limits, tiles })
     }
@@ -161,7 +167,7 @@ impl Session {
         plain.options.config.no_nest_tiles = true;
         let compiled = plain.compile(source, &[Level::Plan, Level::Ptx], control)?;
         let registers = kernels(&compiled, ptxas)?
-            .map_or(1, |all| all.iter().map(|kernel| kernel.registers).max().unwrap_or(1).max(1));
+            .map_or(1, |all| all.iter().map(|(one, _)| one.registers).max().unwrap_or(1).max(1));
         let warps = resident_warps(registers, device).min(device.threads_per_block / device.warp);
         let counts = [warps, warps / 2, warps / 4].map(|warps| warps.max(1) * device.warp);
         let mut counts: Vec<_> = counts.into_iter().map(i64::from).collect();
@@ -184,8 +190,9 @@ impl Session {
         let kernels = kernels(&compiled, ptxas)?;
         let part = |kernel: &Work| residency(kernel, device).map_or(0.0, |found| found.occupancy);
         Ok(FoundTile {
-            registers: kernels.iter().flatten().map(|kernel| kernel.registers).max(),
-            occupancy: kernels.iter().flatten().map(part).min_by(f64::total_cmp),
+            registers: kernels.iter().flatten().map(|(kernel, _)| kernel.registers).max(),
+            spilled: kernels.iter().flatten().map(|(_, spilled)| *spilled).max(),
+            occupancy: kernels.iter().flatten().map(|(one, _)| part(one)).min_by(f64::total_cmp),
             tile: shape.tile,
             own: shape.own,
             moved: shape.moved,
@@ -207,20 +214,22 @@ impl FoundTile {
     }
 }
 
-/// The work of each kernel, with its registers. Without ptxas there is no result.
-fn kernels(compiled: &Compiled, ptxas: Option<&Path>) -> Result<Option<Vec<Work>>, Failure> {
+/// The work of each kernel, with its registers, and the bytes that it spills. Without ptxas there is
+/// no result.
+fn kernels(compiled: &Compiled, ptxas: Option<&Path>) -> Result<Option<Vec<(Work, u32)>>, Failure> {
     let (Some(ptxas), Some(plan), Some(ptx)) = (ptxas, compiled.plan(), compiled.ptx()) else {
         return Ok(None);
     };
     let assembled = toolchain::assemble(ptxas, ptx, &plan.target.arch)?;
     let work = |kernel: &stencil_runtime::plan::Kernel| {
         let found = assembled.iter().find(|found| found.name == kernel.name);
-        Work {
+        let work = Work {
             threads: kernel.block.iter().copied().fold(1, u32::saturating_mul),
             shared: kernel.static_shared.saturating_add(kernel.dynamic_shared),
             registers: found.map_or(0, |found| found.registers),
             ..Work::default()
-        }
+        };
+        (work, found.map_or(0, |found| found.spills))
     };
     Ok(Some(plan.kernels.iter().map(work).collect()))
 }

@@ -197,25 +197,48 @@ pub(crate) fn large(plan: &Plan) -> Option<Bound> {
     };
     let open = plan.scalars.iter().filter(|scalar| scalar.default.is_none());
     let scalars = open.map(|scalar| (scalar.name.clone(), Numeral::from(1.0))).collect();
-    let mut request = Request { scalars, ..Request::default() };
-    let possible = |request: &Request| {
-        bind(plan, request).ok().filter(|bound| Launches::new(plan, bound).is_ok())
-    };
-    for growth in [1, 2, 4, 8] {
-        let size = |name: &String| match is_extent(plan, name) {
-            true => large.saturating_mul(growth),
-            false => large,
-        };
-        request.sizes = plan.params.iter().map(|name| (name.clone(), size(name))).collect();
-        let Some(whole) = possible(&request) else { continue };
-        if whole.steps <= MOST_STEPS {
-            return Some(whole);
-        }
-        // Steps that count iterations of sizes can't be cut.
-        let cut = possible(&Request { steps: Some(MOST_STEPS), ..request.clone() });
-        return cut.or(Some(whole).filter(|_| large == NEST));
+    let sizes = plan.params.iter().map(|name| (name.clone(), large)).collect();
+    let mut request = Request { scalars, sizes, ..Request::default() };
+    let whole = grown(plan, &mut request, large)?;
+    if whole.steps <= MOST_STEPS {
+        return Some(whole);
     }
-    None
+    // Steps that count iterations of sizes can't be cut.
+    let cut = possible(plan, &Request { steps: Some(MOST_STEPS), ..request });
+    cut.or(Some(whole).filter(|_| large == NEST))
+}
+
+fn possible(plan: &Plan, request: &Request) -> Option<Bound> {
+    bind(plan, request).ok().filter(|bound| Launches::new(plan, bound).is_ok())
+}
+
+/// Gives the arrays of affine loops room for what the loops access, and none more than it needs.
+fn grown(plan: &Plan, request: &mut Request, large: i64) -> Option<Bound> {
+    const GROWTHS: [i64; 4] = [1, 2, 4, 8];
+    let (extents, others): (Vec<_>, Vec<_>) =
+        plan.params.iter().partition(|name| is_extent(plan, name));
+    let set = |request: &mut Request, names: &[&String], growth: i64| {
+        let sizes = names.iter().map(|name| ((*name).clone(), large.saturating_mul(growth)));
+        request.sizes.extend(sizes);
+        possible(plan, request)
+    };
+    let mut found = GROWTHS.iter().find_map(|growth| set(request, &extents, *growth));
+    if found.is_some() {
+        for name in extents {
+            found = GROWTHS.iter().find_map(|growth| set(request, &[name], *growth)).or(found);
+        }
+        return found;
+    }
+    set(request, &extents, 1);
+    // A size with another name may be that of an array alone too.
+    let one = |name| {
+        let found = set(request, &[name], 2);
+        if found.is_none() {
+            set(request, &[name], 1);
+        }
+        found
+    };
+    others.into_iter().filter(|_| large == NEST).find_map(one)
 }
 
 /// Whether a size is that of an array's dimension alone: `A_0`, as affine loops name them.

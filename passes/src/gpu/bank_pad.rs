@@ -161,7 +161,7 @@ impl<'c> Rows<'c> {
             return Err("no shared memory holds it".to_owned());
         }
         match &uses.whole {
-            Some(name) => Err(format!("{name} uses it as a whole")),
+            Some(name) => Err(format!("{name} is no plain load or store")),
             None => Ok(Self { ty, extents, row, element }),
         }
     }

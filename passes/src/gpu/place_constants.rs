@@ -201,7 +201,7 @@ impl<'c> Placing<'c, '_> {
         for op in views.iter().flat_map(loads) {
             let name = mlir::name(*op);
             if !matches!(name, "memref.load" | "vector.load" | "affine.load") {
-                return Err(format!("{name} uses it as a whole"));
+                return Err(format!("{name} is no plain load or store"));
             }
         }
         let element = MemRefType::try_from(argument.r#type()).map(|ty| ty.element());
@@ -326,7 +326,7 @@ fn views<'c>(argument: Val<'c>, own: &[Op<'c>], cells: i64) -> Result<Vec<Val<'c
         for op in own {
             match (mlir::name(*op), mlir::results(*op).first()) {
                 ("memref.reinterpret_cast", Some(view)) => all.push(*view),
-                (name, _) => return Err(format!("{name} uses it as a whole")),
+                (name, _) => return Err(format!("{name} is no plain load or store")),
             }
         }
     }

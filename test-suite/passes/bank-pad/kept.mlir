@@ -10,7 +10,7 @@ module {
     // and no address of the last is known.
     // CHECK-LABEL: gpu.func @whole
     // CHECK-SAME: memref<32x32xf32, #gpu.address_space<workgroup>>, %{{.*}} : memref<32x32xf32, #gpu.address_space<workgroup>>, %{{.*}} : memref<1024xf32, #gpu.address_space<workgroup>>, %{{.*}} : memref<32x32xf32, strided<[40, 1]>, #gpu.address_space<workgroup>>, %{{.*}} : memref<32x32xf32, #gpu.address_space<workgroup>>
-    // CHECK-SAME: tiled.bank_pad = ["kept: memref.subview uses it as a whole", "kept: memref.dim uses it as a whole", "kept: it has no rows", "kept: it has a layout of its own", "kept: no address of it is known"]
+    // CHECK-SAME: tiled.bank_pad = ["kept: memref.subview is no plain load or store", "kept: memref.dim is no plain load or store", "kept: it has no rows", "kept: it has a layout of its own", "kept: no address of it is known"]
     gpu.func @whole(%at: memref<32xindex>)
         workgroup(%s : memref<32x32xf32, #gpu.address_space<workgroup>>,
                   %d : memref<32x32xf32, #gpu.address_space<workgroup>>,

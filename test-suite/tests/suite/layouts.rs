@@ -20,21 +20,29 @@ const STRATEGIES: [(&str, &[&str]); 5] = [
     ("patch", &["d2q9", "d3q19"]),
 ];
 
-/// The result of a run on the simulator, and its counters by kernel.
+/// The result of a run on the simulator by the schedule that the compiler chooses, and its counters
+/// by kernel.
 fn run(program: &str, sizes: &[&str], layout: &str) -> (Vec<u8>, Vec<Value>) {
-    run_by("naive", program, sizes, layout)
+    run_with(&[], program, sizes, layout)
 }
 
-/// The same by another strategy.
+/// The same by a strategy.
 fn run_by(strategy: &str, program: &str, sizes: &[&str], layout: &str) -> (Vec<u8>, Vec<Value>) {
+    run_with(&["--strategy", strategy], program, sizes, layout)
+}
+
+fn run_with(
+    options: &[&str],
+    program: &str,
+    sizes: &[&str],
+    layout: &str,
+) -> (Vec<u8>, Vec<Value>) {
     let scratch = Scratch::new();
     scratch.copy(&format!("programs/{program}.stencil"));
     let file = format!("{program}.stencil");
     let run = ["run", &file, "--target", "sim", "--steps", "3", "--in", "F=random:1", "--check"];
-    let one = ["--strategy", strategy];
     let written = ["--out", "F=f.npy", "--report-json", "counters.json", "--layout", layout];
-    let outcome =
-        scratch.run("stencilc", &[&run, sizes, one.as_slice(), written.as_slice()].concat());
+    let outcome = scratch.run("stencilc", &[&run, sizes, options, written.as_slice()].concat());
     assert_eq!(outcome.code, Some(0), "{program} {layout}\n{}", outcome.stderr);
     let report: Value = serde_json::from_str(&scratch.read("counters.json")).unwrap();
     (
