@@ -118,8 +118,7 @@ pub enum Backing {
 /// A clone lies in memory.
 impl Clone for Array {
     fn clone(&self) -> Self {
-        let data = each!(self.data(), v => Cell::data(v.to_vec()));
-        Self { shape: self.shape.clone(), store: Store::Memory(data) }
+        Self { shape: self.shape.clone(), store: Store::Memory(self.copied()) }
     }
 }
 
@@ -142,6 +141,21 @@ impl Array {
             return Err(ArrayError::Length { shape: array.shape, found, wanted });
         }
         Ok(array)
+    }
+
+    /// The shape and the numbers, which are copied out of a file.
+    pub fn into_parts(self) -> (Vec<usize>, Data) {
+        match self.store {
+            Store::Memory(data) => (self.shape, data),
+            Store::File(..) => {
+                let data = self.copied();
+                (self.shape, data)
+            }
+        }
+    }
+
+    fn copied(&self) -> Data {
+        each!(self.data(), v => Cell::data(v.to_vec()))
     }
 
     /// An array of zeros.

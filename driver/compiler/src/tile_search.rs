@@ -214,8 +214,8 @@ impl FoundTile {
     }
 }
 
-/// The work of each kernel, with its registers, and the bytes that it spills. Without ptxas there is
-/// no result.
+/// The work of each kernel, with its registers, and the bytes that it spills. Without ptxas there
+/// is no result.
 fn kernels(compiled: &Compiled, ptxas: Option<&Path>) -> Result<Option<Vec<(Work, u32)>>, Failure> {
     let (Some(ptxas), Some(plan), Some(ptx)) = (ptxas, compiled.plan(), compiled.ptx()) else {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! Runs on a target that keeps bytes.
 
 use super::*;
-use crate::array::Data;
+use crate::array::{Data, DataRef};
 use crate::bind::{Request, bind};
 use crate::launch::Value;
 use crate::launch::tests::bound;
@@ -115,7 +115,7 @@ fn buffers_swap_between_launches() {
         let inputs = inputs(&bound);
         let mut fake = Fake::default();
         let outcome = run(&plan, &bound, &inputs, &mut fake, &mut Control::default()).unwrap();
-        let (Data::F32(before), Data::F32(after)) =
+        let (DataRef::F32(before), DataRef::F32(after)) =
             (inputs["A"].data(), outcome.outputs["A"].data())
         else {
             panic!("wrong type");

@@ -34,7 +34,9 @@ fn inputs(seed: u64) -> BTreeMap<String, Array> {
 
 /// The recipe at the head of `smear.ptx`.
 fn wanted(seed: u64, steps: i64) -> Array {
-    let Data::F32(mut a) = inputs(seed)["A"].data().clone() else { panic!("wrong type") };
+    let (_, Data::F32(mut a)) = inputs(seed)["A"].clone().into_parts() else {
+        panic!("wrong type")
+    };
     for step in 0..steps {
         let old = a.clone();
         for i in 1..old.len() - 1 {
@@ -313,7 +315,9 @@ fn rotations_flags_and_loops_that_end_by_a_value() {
         let cuda = Cuda::open(0).unwrap();
         // A step multiplies the largest cell by about 0.81: it is below a quarter after 7 steps,
         // and compared after 6 and 9.
-        let Data::F32(start) = inputs(1)["A"].data().clone() else { panic!("wrong type") };
+        let (_, Data::F32(start)) = inputs(1)["A"].clone().into_parts() else {
+            panic!("wrong type")
+        };
         let mut states = vec![start.clone(), start];
         for step in 0..9 {
             let (older, old) = (&states[step], &states[step + 1]);

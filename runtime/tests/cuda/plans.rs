@@ -3,7 +3,7 @@
 
 use crate::driver::{count, on_driver};
 use std::collections::BTreeMap;
-use stencil_runtime::array::{Array, Data, Element};
+use stencil_runtime::array::{Array, DataRef, Element};
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{Control, Target, run};
@@ -104,8 +104,8 @@ fn result(plan: &Plan, request: &Request) -> Result<Vec<f32>, String> {
         }
         let outcome = run(plan, &bound, &inputs, &mut program, &mut Control::default())
             .map_err(|error| error.to_string())?;
-        let Data::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
-        Ok(cells.clone())
+        let DataRef::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
+        Ok(cells.to_vec())
     });
     let [one_by_one, small, graphs] = results;
     assert_eq!((&one_by_one, &small), (&graphs, &graphs));
@@ -118,8 +118,8 @@ fn noise_of(bound: &Bound) -> Array {
 
 fn noise(cells: usize) -> Vec<f32> {
     let array = Array::noise(Element::F32, &[cells], 1).unwrap();
-    let Data::F32(cells) = array.data() else { panic!("wrong type") };
-    cells.clone()
+    let DataRef::F32(cells) = array.data() else { panic!("wrong type") };
+    cells.to_vec()
 }
 
 fn smoothed(cells: usize, steps: i64) -> Vec<f32> {
@@ -380,7 +380,7 @@ fn run_on_three(length: i64, first: &str) {
         let devices = Devices::along(3);
         let ran = ranks::on_threads(run, devices, &mut targets, &mut links, (None, &mut control));
         let outcome = ran.unwrap();
-        let Data::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
+        let DataRef::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
         assert_eq!(*cells, smoothed(length as usize, 9), "graphs: {graphs}");
     }
 }
@@ -412,7 +412,7 @@ fn a_field_goes_through_the_device_in_windows() {
             let ran = windows::run(run, &mut program, memory, (None, &mut control));
             let (outcome, shape) = ran.unwrap();
             assert!(shape.windows >= 4, "{shape:?}");
-            let Data::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
+            let DataRef::F32(cells) = outcome.outputs["A"].data() else { panic!("wrong type") };
             assert_eq!(*cells, smoothed(length as usize, steps), "{steps} steps");
         }
     });

@@ -6,7 +6,7 @@ use crate::program::{Field, Role};
 use crate::sizes::Sizes;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use stencil_runtime::array::{Array, Data};
+use stencil_runtime::array::{Array, Data, DataRef};
 
 /// The cells of `A` after a step of a program of a line.
 fn step(rest: &str) -> Vec<f32> {
@@ -22,8 +22,8 @@ fn step(rest: &str) -> Vec<f32> {
     fields.insert("A".to_owned(), input);
     let mut go_on = |_, _| ControlFlow::Continue(());
     oracle::run(&program, &sizes, &BTreeMap::new(), 1, &mut fields, &mut go_on).unwrap();
-    let Data::F32(cells) = fields["A"].data() else { panic!("no f32") };
-    cells.clone()
+    let DataRef::F32(cells) = fields["A"].data() else { panic!("no f32") };
+    cells.to_vec()
 }
 
 #[track_caller]

@@ -3,7 +3,7 @@
 use super::{line, program, sizes_for};
 use crate::oracle::{OracleError, run};
 use std::collections::BTreeMap;
-use stencil_runtime::array::{Array, Cell, Data, Element, f16, with_cell};
+use stencil_runtime::array::{Array, Cell, Data, DataRef, Element, f16, with_cell};
 use stencil_runtime::number::{Number, Numeral};
 
 pub(super) type Fields = BTreeMap<String, Array>;
@@ -39,7 +39,7 @@ pub(super) fn take(
 
 pub(super) fn f32s<'a>(fields: &'a Fields, name: &str) -> &'a [f32] {
     match fields[name].data() {
-        Data::F32(values) => values,
+        DataRef::F32(values) => values,
         other => panic!("{other:?}"),
     }
 }

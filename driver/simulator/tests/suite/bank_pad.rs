@@ -2,7 +2,7 @@
 //! that another pad avoids, and results stay the same bit for bit.
 
 use crate::common::hand::Kernel;
-use stencil_runtime::array::Data;
+use stencil_runtime::array::DataRef;
 
 /// Each thread reads the first cell of its own row.
 const COLUMN: &str = "%x = memref.load %s[%t, %c0] : TYPE";
@@ -64,7 +64,7 @@ impl Case {
         let kernel = Kernel { shared: &shared, passes, ..Kernel::new(*threads, &body) };
         let outcome = kernel.run().unwrap_or_else(|error| panic!("{}: {error}", self.name));
         let total = outcome.report.total();
-        let Data::F32(cells) = outcome.outputs["B"].data() else { panic!("B is f32") };
+        let DataRef::F32(cells) = outcome.outputs["B"].data() else { panic!("B is f32") };
         let moved = total.shared_read.moved + total.shared_write.moved;
         let ideal = total.shared_read.ideal + total.shared_write.ideal;
         (moved, ideal, cells.iter().map(|cell| cell.to_bits()).collect())

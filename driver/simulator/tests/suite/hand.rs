@@ -2,7 +2,7 @@
 
 use crate::common::hand::Kernel;
 use stencil_dialects::mlir;
-use stencil_runtime::array::Data;
+use stencil_runtime::array::DataRef;
 use stencil_simulator::error::Problem;
 use stencil_simulator::{Options, Settings, Simulator};
 
@@ -338,12 +338,12 @@ fn vectors_are_their_elements() {
         vector<4xf32>";
     let kernel = Kernel { cells: 128, ..Kernel::new(32, body) };
     let outcome = kernel.run().unwrap_or_else(|error| panic!("{error}"));
-    let Data::F32(cells) = outcome.outputs["B"].data() else { panic!("B is f32") };
+    let DataRef::F32(cells) = outcome.outputs["B"].data() else { panic!("B is f32") };
     // The field's own noise is that of seed 7 (see `bind`).
     let noise =
         stencil_runtime::array::Array::noise(stencil_runtime::array::Element::F32, &[128], 7)
             .unwrap();
-    let Data::F32(noise) = noise.data() else { panic!("noise is f32") };
+    let DataRef::F32(noise) = noise.data() else { panic!("noise is f32") };
     for (place, cell) in cells.iter().enumerate() {
         assert_eq!(*cell, noise[place / 4 * 4 + 3 - place % 4] * 2.0);
     }

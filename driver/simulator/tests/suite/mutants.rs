@@ -22,7 +22,7 @@ fn wave(context: &Context) -> Subject<'_> {
     let mut expected = inputs.clone();
     let columns = bound.shapes[0][1];
     for array in expected.values_mut() {
-        let Data::F32(mut cells) = array.data().clone() else { panic!("A is f32") };
+        let (_, Data::F32(mut cells)) = array.clone().into_parts() else { panic!("A is f32") };
         for cell in columns..cells.len() {
             cells[cell] = cells[cell - columns] * 0.5 + 1.0;
         }

@@ -1,7 +1,7 @@
 //! The reference of the affine level against loops by hand, bit for bit, and what it refuses.
 
 use stencil_dialects::mlir;
-use stencil_runtime::array::{Array, Data, Element};
+use stencil_runtime::array::{Array, DataRef, Element};
 use stencil_simulator::nest::{Argument, run};
 
 const NESTS: &str = include_str!("../data/nests.mlir");
@@ -22,7 +22,7 @@ fn noise(shape: &[usize], seed: u64) -> Array {
 }
 
 fn floats(array: &Array) -> &[f32] {
-    let Data::F32(cells) = array.data() else { panic!("f32") };
+    let DataRef::F32(cells) = array.data() else { panic!("f32") };
     cells
 }
 
@@ -56,14 +56,14 @@ fn a_product_of_matrices_carries_its_sum() {
     let (n, m, k) = (5, 6, 9);
     let wide = |shape: &[usize], seed| Array::noise(Element::F64, shape, seed).unwrap();
     let (a, b) = (wide(&[n, k], 1), wide(&[k, m], 2));
-    let (Data::F64(left), Data::F64(right)) = (a.data(), b.data()) else { panic!("f64") };
+    let (DataRef::F64(left), DataRef::F64(right)) = (a.data(), b.data()) else { panic!("f64") };
     let sum =
         |i: usize, j: usize| (0..k).fold(0.0, |sum, l| sum + left[i * k + l] * right[l * m + j]);
     let expected: Vec<f64> = (0..n * m).map(|cell| sum(cell / m, cell % m)).collect();
     let arguments = [wide(&[n, m], 3), a.clone(), b.clone()].map(Argument::Array);
     let after = try_run(NESTS, "mm", arguments.to_vec()).unwrap();
     let Argument::Array(found) = &after[0] else { panic!("an array") };
-    assert_eq!(found.data(), &Data::F64(expected));
+    assert_eq!(found.data(), DataRef::F64(&expected));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn bounds_steps_and_integers() {
     let arguments = vec![Argument::Array(zeros), Argument::Size(i64::from(n))];
     let after = try_run(NESTS, "counts", arguments).unwrap();
     let Argument::Array(found) = &after[0] else { panic!("an array") };
-    assert_eq!(found.data(), &Data::I32(expected));
+    assert_eq!(found.data(), DataRef::I32(&expected));
 }
 
 const OWN: &str = "%b = memref.alloc(%n) : memref<?xf32>\naffine.for %i = 0 to %n {

@@ -3,7 +3,7 @@
 
 use crate::common::hand::Kernel;
 use crate::nest_tiles::{Case, MM, run_with};
-use stencil_runtime::array::Data;
+use stencil_runtime::array::DataRef;
 use stencil_simulator::Counts;
 
 /// Rows of `A` and `B` are multiples of 16 bytes.
@@ -72,7 +72,7 @@ fn a_kernel_by_hand_has_the_same_bits() {
     let run = |passes, narrow| {
         let kernel = Kernel::new(64, COPY);
         let outcome = Kernel { cells: 256, shared, passes, narrow, ..kernel }.run().unwrap();
-        let Data::F32(cells) = outcome.outputs["B"].data() else { panic!("B is f32") };
+        let DataRef::F32(cells) = outcome.outputs["B"].data() else { panic!("B is f32") };
         let bits: Vec<_> = cells.iter().map(|cell| cell.to_bits()).collect();
         (bits, outcome.report.total())
     };

@@ -4,7 +4,7 @@ use super::{Outcome, bind};
 use stencil_dialects::mlir;
 use stencil_passes::pipeline_text;
 use stencil_passes::runner::Runner;
-use stencil_runtime::array::Data;
+use stencil_runtime::array::DataRef;
 use stencil_runtime::device::{self, Device};
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::plan::Plan;
@@ -141,8 +141,8 @@ gpu.return
 
     pub fn result(&self) -> Vec<f32> {
         let outcome = self.run().unwrap_or_else(|error| panic!("{error}"));
-        let Data::F32(cells) = outcome.outputs["B"].data().clone() else { panic!("B is f32") };
-        cells
+        let DataRef::F32(cells) = outcome.outputs["B"].data() else { panic!("B is f32") };
+        cells.to_vec()
     }
 
     pub fn error(&self) -> SimulationError {

@@ -1,7 +1,7 @@
 //! Plans in text, and runs of them with kernels by hand.
 
 use stencil_dialects::mlir;
-use stencil_runtime::array::{Array, Data, Element};
+use stencil_runtime::array::{Array, DataRef, Element};
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::execute::{self, Control, Inputs, Outcome, Taken};
 use stencil_runtime::plan::Plan;
@@ -129,8 +129,8 @@ pub fn noise(n: usize) -> Vec<f32> {
 }
 
 pub fn cells(array: &Array) -> Vec<f32> {
-    let Data::F32(cells) = array.data() else { panic!("cells of {}", array.kind()) };
-    cells.clone()
+    let DataRef::F32(cells) = array.data() else { panic!("cells of {}", array.kind()) };
+    cells.to_vec()
 }
 
 pub fn smoothed(cells: &[f32], steps: usize) -> Vec<f32> {
