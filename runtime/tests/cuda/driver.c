@@ -133,6 +133,7 @@ Result cuDeviceGetUuid_v2(char *uuid, int device) { memset(uuid, device, 16); re
 Result cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
     switch (attribute) {
+    case 11: *value = 0x7fffffff; break;       // pitch of a copy in two dimensions
     case 13: *value = 1000000; break;          // clock rate in kHz
     case 16: *value = MULTIPROCESSORS; break;
     case 36: *value = 2000000; break;          // memory clock rate in kHz

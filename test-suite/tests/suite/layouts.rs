@@ -20,13 +20,12 @@ const STRATEGIES: [(&str, &[&str]); 5] = [
     ("patch", &["d2q9", "d3q19"]),
 ];
 
-/// The result of a run on the simulator by the schedule that the compiler chooses, and its counters
-/// by kernel.
+/// The result of a run on the simulator, and its counters by kernel.
 fn run(program: &str, sizes: &[&str], layout: &str) -> (Vec<u8>, Vec<Value>) {
-    run_with(&[], program, sizes, layout)
+    run_by("naive", program, sizes, layout)
 }
 
-/// The same by a strategy.
+/// The same by another strategy.
 fn run_by(strategy: &str, program: &str, sizes: &[&str], layout: &str) -> (Vec<u8>, Vec<Value>) {
     run_with(&["--strategy", strategy], program, sizes, layout)
 }
@@ -54,11 +53,30 @@ fn run_with(
 /// The part of the sectors that accesses to global memory touch, which they would touch if their
 /// bytes lay side by side.
 fn efficiency(kernel: &Value) -> f64 {
+    of_all(std::slice::from_ref(kernel))
+}
+
+/// The same of several kernels together.
+fn of_all(kernels: &[Value]) -> f64 {
     let count = |what: &str| {
-        let of = |way: &str| kernel["total"][way][what].as_f64().unwrap();
-        of("global_read") + of("global_write")
+        let of = |kernel: &Value, way: &str| kernel["total"][way][what].as_f64().unwrap();
+        let both = |kernel| of(kernel, "global_read") + of(kernel, "global_write");
+        kernels.iter().map(both).sum::<f64>()
     };
     count("ideal") / count("moved")
+}
+
+/// By the schedule that the compiler chooses.
+#[test]
+fn the_chosen_schedule_is_coalesced_behind_the_transform() {
+    for (program, sizes) in PROGRAMS {
+        let run = |layout| run_with(&[], program, sizes, layout);
+        let ((separate, _), (direct, scattered)) = (run("soa"), run("aos-direct"));
+        let (relaid, kernels) = run("aos");
+        assert!(direct == separate && relaid == separate, "{program}");
+        let (before, after) = (of_all(&scattered), of_all(&kernels));
+        assert!(before < 0.3 && after > 0.9, "{program}: {before} {after}");
+    }
 }
 
 #[test]
