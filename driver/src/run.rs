@@ -72,7 +72,6 @@ pub(crate) fn execute(
         timeline: args.timeline.is_some(),
         pauses,
         out_of_core: args.device_memory.is_some(),
-        resumes: args.resume.is_some(),
     };
     let (devices, link) = shared(&beside, process)?;
     let follows = link.as_ref().is_some_and(|link| link.device() > 0);
@@ -264,7 +263,8 @@ impl Job<'_> {
         files: &mut Results<'_>,
         saved: &mut Saved<'_>,
     ) -> Result<Outcome, Failure> {
-        if args.snapshot_every.is_some() && args.resume.is_none() {
+        let follows = link.as_ref().is_some_and(|link| link.device() > 0);
+        if args.snapshot_every.is_some() && args.resume.is_none() && !follows {
             files.snapshot(self.request.first_step, &self.inputs)?;
         }
         let every = [args.checkpoint_every, args.snapshot_every];

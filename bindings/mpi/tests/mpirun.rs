@@ -57,6 +57,43 @@ fn results_are_those_of_the_reference() {
     }
 }
 
+/// Pauses write what one process writes, and a run goes on from a checkpoint to the same bits.
+#[test]
+fn pauses_write_the_bits_of_one_process() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let read = |name: &str| std::fs::read(place(name)).unwrap();
+    let run = |words: &str| {
+        let output = mpirun(words).output().unwrap();
+        assert!(output.status.success(), "{words}\n{}", text(&output));
+    };
+    let words = "run heat2d.stencil --target cpu --size N=101 --size M=90 --tile 16,32 \
+                 --pyramid-height 2 --fp-contract=off";
+    let inputs = "--in A=random:1 --in K=random:2";
+    run(&format!("{words} {inputs} --steps 12 --out A={}", place("whole.npy")));
+    // Snapshots after 0, 5 and 10 steps, and a checkpoint after 8.
+    run(&format!(
+        "{words} {inputs} --steps 12 --snapshot-every 5 --checkpoint-every 8 --checkpoint {} \
+         --out A={}",
+        place("run.checkpoint"),
+        place("a{step}.npy")
+    ));
+    assert_eq!(read("a12.npy"), read("whole.npy"));
+    run(&format!("{words} {inputs} --steps 5 --out A={}", place("five.npy")));
+    assert_eq!(read("a5.npy"), read("five.npy"));
+    assert!(read("a0.npy") != read("a5.npy") && read("a5.npy") != read("a10.npy"));
+    run(&format!(
+        "{words} --resume {} --in K=random:2 --steps 12 --out A={}",
+        place("run.checkpoint"),
+        place("resumed.npy")
+    ));
+    assert_eq!(read("resumed.npy"), read("whole.npy"));
+    let found = std::fs::read_dir(folder.path()).unwrap().count();
+    // Three snapshots, four results and a checkpoint; no process left anything else.
+    assert_eq!(found, 8);
+}
+
 #[test]
 fn a_process_that_fails_ends_the_others() {
     let _alone = alone();

@@ -90,7 +90,7 @@ pub struct Control<'a> {
     /// Whether the times of the devices in this process are noted; not of runs with pauses.
     pub timeline: bool,
     /// The connection to the other devices, where each has a process of its own; none where they
-    /// are threads. All but the first have an outcome without outputs.
+    /// are threads. All but the first have an outcome without outputs, and call nothing at pauses.
     pub link: Option<&'a mut dyn Link>,
 }
 

@@ -34,6 +34,8 @@ impl Run<'_> {
         let Some(every) = control.pauses.as_ref().map(|pauses| pauses.every.clone()) else {
             return part(&bound, self.inputs, control);
         };
+        // The first process alone writes what is due at a pause.
+        let follows = control.link.as_ref().is_some_and(|link| link.device() > 0);
         let (mut step, last) = (bound.first_step, bound.first_step + bound.steps);
         let mut values: Option<BTreeMap<String, Array>> = None;
         let mut all: Option<Outcome> = None;
@@ -65,7 +67,7 @@ impl Run<'_> {
             step += ran.steps;
             let met = ran.ended.as_ref().is_some_and(|ended| ended.met);
             let ended = met || step >= last;
-            if let Some(pauses) = pauses {
+            if let Some(pauses) = pauses.filter(|_| !follows) {
                 (pauses.call)(&Pause { step, values: &ran.outputs, last: ended })?;
             }
             let mut total = joined(all.take(), ran);

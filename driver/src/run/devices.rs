@@ -15,8 +15,6 @@ pub struct Asked<'a> {
     pub pauses: bool,
     /// Whether it runs out of core.
     pub out_of_core: bool,
-    /// Whether it goes on from a checkpoint.
-    pub resumes: bool,
 }
 
 /// Refuses counters and times of runs that have none.
@@ -71,12 +69,6 @@ pub fn shared<'l>(
             devices.count(),
             processes.count()
         )));
-    }
-    if asked.pauses || asked.resumes {
-        return Err(Failure::user(
-            "runs of several processes have no pauses yet; leave --checkpoint-every, \
-             --snapshot-every and --resume out, or take --devices in one process",
-        ));
     }
     if asked.timeline {
         return Err(Failure::user(

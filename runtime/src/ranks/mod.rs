@@ -22,7 +22,8 @@
 //! | `channels.rs` | links between threads |
 //! | `shared.rs` | one of the devices as a target |
 //! | `timeline.rs` | when each device computes and waits |
-//! | `run.rs` | a run on threads |
+//! | `values.rs` | values of the first device for all others |
+//! | `run.rs` | a run on threads, and a process's part of one |
 
 #![allow(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
 
@@ -40,6 +41,7 @@ mod run;
 mod shared;
 mod survey;
 mod timeline;
+mod values;
 mod work;
 
 pub use channels::{Channels, channels};

@@ -5,6 +5,7 @@ use super::error::RankError;
 use super::link::{Link, LinkError};
 use super::shared::Shared;
 use super::timeline::Timeline;
+use super::values;
 use crate::bind::Bound;
 use crate::execute::{self, Control, ExecuteError, Inputs, Outcome, Target};
 use crate::plan::Plan;
@@ -83,7 +84,8 @@ pub fn on_threads<L: Link + Send>(
 }
 
 /// Takes part in a run as one of several devices, each in a process of its own: the outcome for the
-/// first device, none for the others.
+/// first device, none for the others. With [`Control::temps`] all devices have the outcome, so that
+/// each can go on from it.
 ///
 /// # Errors
 /// As [`on_threads`].
@@ -95,11 +97,19 @@ pub fn take_part(
 ) -> Result<Option<Outcome>, ExecuteError> {
     let fixed = fixed(plan, bound);
     let device = link.device();
-    let mut shared = Shared::new(plan, devices, target, link);
-    match device {
-        0 => lead(plan, &fixed, inputs, &mut shared, control).map(Some),
-        _ => follow(plan, &fixed, inputs, &mut shared, control.cancel).map(|()| None),
+    let mut shared = Shared::new(plan, devices, target, &mut *link);
+    let outcome = match device {
+        0 => Some(lead(plan, &fixed, inputs, &mut shared, control)?),
+        _ => {
+            follow(plan, &fixed, inputs, &mut shared, control.cancel)?;
+            None
+        }
+    };
+    if !control.temps {
+        return Ok(outcome);
     }
+    drop(shared);
+    values::spread(link, devices.count(), outcome).map(Some)
 }
 
 /// The sizes of a run in which all devices take the same pyramid height.
