@@ -254,14 +254,15 @@ class Printer:
         kind = C_TYPES[facts["type"]]
         operation, arguments = item["reduce"], self.module.functions[item["function"]]
         box = self.module.grids[item["grid"]]
-        start = "0" if operation == "sum" else limit(facts["type"], operation == "min")
+        starts = {"sum": "0", "any": "0", "all": "1"}
+        start = starts.get(operation) or limit(facts["type"], operation == "min")
         self.lines.append(f"{kind} acc = {start};")
-        sign = {"sum": "+", "min": "min", "max": "max"}[operation]
+        sign = {"sum": "+", "any": "||", "all": "&&"}.get(operation, operation)
 
         def point(place, checked):
             (value,) = self.body(*arguments, place, checked)
-            text = f"acc + {value}" if operation == "sum" else (
-                f"{operation.upper()}(acc, {value})")
+            whole = f"{operation.upper()}(acc, {value})"
+            text = whole if sign == operation else f"acc {sign} {value}"
             self.lines.append(f"acc = {text};")
 
         self.loops(box, point, f"reduction({sign}:acc)", self.checks(item["function"], box))

@@ -143,12 +143,16 @@ fn called<'c>(
 }
 
 /// Numbers of arith.cmpf's predicates.
-const EQUAL: i64 = 1;
-const ABOVE: i64 = 2;
-const BELOW: i64 = 4;
+const NOT_BELOW: i64 = 3;
+const NOT_ABOVE: i64 = 5;
 const UNORDERED: i64 = 14;
 
 /// The smaller of two floats, or the larger: of a number and a NaN the number.
+///
+/// The result is the second one where that is not above a limit, which is the first one but for two
+/// values: infinity where the first is no number, and the number below the zeros where it is the
+/// negative zero. So little stands between the second one and the result, which in a sweep is the
+/// value computed just before.
 fn smaller<'c>(builder: &Builder<'c>, op: Op<'c>, smaller: bool) -> Result<Val<'c>, Error> {
     let operands = mlir::operands(op);
     let [first, second] = operands.as_slice() else {
@@ -161,29 +165,37 @@ fn smaller<'c>(builder: &Builder<'c>, op: Op<'c>, smaller: bool) -> Result<Val<'
         let ty = mlir::parse_type(ty, &text);
         ty.ok_or_else(|| Error::internal(format!("no type {text}")))
     };
-    let compare = |predicate: i64, a: Val<'c>, b: Val<'c>| {
-        let predicate = attribute::integer(builder.context, predicate);
-        builder.value("arith.cmpf", &[a, b], like("i1")?, &[("predicate", predicate)])
+    // Infinity has all bits of the exponent.
+    let (bits, infinity) = match ty.to_string() {
+        text if text.contains("bf16") => (16, 0x7f80),
+        text if text.contains("f64") => (64, 0x7ff0_0000_0000_0000),
+        text if text.contains("f32") => (32, 0x7f80_0000),
+        _ => (16, 0x7c00),
     };
-    let bits = match ty.to_string() {
-        text if text.contains("f64") => 64,
-        text if text.contains("f32") => 32,
-        _ => 16,
-    };
+    let sign = i64::MIN >> (64 - bits);
     let integer = like(&format!("i{bits}"))?;
-    let as_bits = builder.value("arith.bitcast", &[*first], integer, &[])?;
-    let zero = builder.constant(builder.integer_type(bits), 0)?;
-    let zero = match lanes {
-        1 => zero,
-        _ => builder.value("vector.broadcast", &[zero], integer, &[])?,
+    let constant = |value| {
+        let value = builder.constant(builder.integer_type(bits), value)?;
+        match lanes {
+            1 => Ok(value),
+            _ => builder.value("vector.broadcast", &[value], integer, &[]),
+        }
     };
-    // arith.cmpi's slt and sge.
-    let predicate = attribute::integer(builder.context, if smaller { 2 } else { 5 });
-    let sign =
-        builder.value("arith.cmpi", &[as_bits, zero], like("i1")?, &[("predicate", predicate)])?;
-    let or = |a, b| builder.binary("arith.ori", a, b);
-    let order = compare(if smaller { BELOW } else { ABOVE }, *first, *second)?;
-    let equal = builder.both(compare(EQUAL, *first, *second)?, sign)?;
-    let takes_first = or(or(compare(UNORDERED, *second, *second)?, order)?, equal)?;
-    builder.select(takes_first, *first, *second)
+    let truth = like("i1")?;
+    let compare = |name: &str, predicate: i64, a: Val<'c>, b: Val<'c>| {
+        let predicate = attribute::integer(builder.context, predicate);
+        builder.value(name, &[a, b], truth, &[("predicate", predicate)])
+    };
+    let (zero, end, order) = match smaller {
+        true => (sign, infinity, NOT_ABOVE),
+        false => (0, infinity + sign, NOT_BELOW),
+    };
+    let own = builder.value("arith.bitcast", &[*first], integer, &[])?;
+    let is_zero = compare("arith.cmpi", 0, own, constant(zero)?)?;
+    let limit = builder.select(is_zero, constant(zero + 1)?, own)?;
+    let is_none = compare("arith.cmpf", UNORDERED, *first, *first)?;
+    let limit = builder.select(is_none, constant(end)?, limit)?;
+    let limit = builder.value("arith.bitcast", &[limit], ty, &[])?;
+    let takes_second = compare("arith.cmpf", order, *second, limit)?;
+    builder.select(takes_second, *second, *first)
 }

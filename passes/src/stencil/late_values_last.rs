@@ -3,7 +3,8 @@
 //!
 //! A strip's lanes wait for the value of the row above at each time. What stands between this value
 //! and the row's own result is on the critical path of the whole sweep. Integer sums, minima and
-//! maxima have the same value in any order, so everything older can be combined before.
+//! maxima have the same value in any order, so everything older can be combined before. A processor
+//! computes row by row: there the newest value is that of the cell before in the row.
 //!
 //! Needs: a stencil program. Guarantees: every function has the same values bit for bit. In two
 //! dimensions, the operands of a chain of one associative and commutative operation are ordered by
@@ -25,6 +26,7 @@
 use crate::analysis::wavefront::Wavefront;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
+use crate::target::Target;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Module, ValueLike};
@@ -63,7 +65,9 @@ impl Pass for LateValuesLast {
                 continue;
             }
             let Some(front) = Wavefront::of(&dependences, 2) else { continue };
-            let skew = front.skew.times.first().copied().unwrap_or(0);
+            // A processor's thread computes row by row: all rows above are older.
+            let by_rows = Target::of(module)?.processor.map(|_| 1 << 32);
+            let skew = by_rows.or_else(|| front.skew.times.first().copied()).unwrap_or(0);
             for piece in &apply.pieces {
                 order(context, stencil::function(module, piece.function)?, skew)?;
             }
@@ -118,7 +122,7 @@ fn order<'c>(context: &'c Context, function: Op<'c>, skew: i64) -> Result<(), Er
         let mut ordered = leaves.clone();
         let key = |leaf: &Val<'c>| known.get(&mlir::key(*leaf)).copied().flatten();
         ordered.sort_by_key(key);
-        if chains.joins_its_user(op) || leaves.len() < 3 || ordered == leaves {
+        if chains.joins_its_user(op) || leaves.len() < 3 || chains.combines(op, &ordered) {
             continue;
         }
         let here = Builder { location: op.location(), ..builder };
@@ -171,6 +175,21 @@ impl<'c> Chains<'c> {
             }
         }
         leaves
+    }
+
+    /// Whether an operation combines values in this order, one after the other.
+    fn combines(&self, op: Op<'c>, ordered: &[Val<'c>]) -> bool {
+        let (&[before, last], Some((own_last, rest))) =
+            (mlir::operands(op).as_slice(), ordered.split_last())
+        else {
+            return false;
+        };
+        let maker = || self.makers.get(&mlir::key(before)).filter(|maker| self.joins(**maker, op));
+        last == *own_last
+            && match rest {
+                [first] => before == *first,
+                _ => maker().is_some_and(|maker| self.combines(*maker, rest)),
+            }
     }
 
     /// Whether an operation is a part of the chain of its only user.

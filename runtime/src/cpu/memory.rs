@@ -1,40 +1,22 @@
-//! Memory in lines of a cache, for buffers of a plan and for the threads that compute tiles.
+//! Memory in pages, for buffers of a plan and for the threads that compute tiles.
 
-use bytemuck::allocation::try_zeroed_vec;
-use bytemuck::{Pod, Zeroable};
 use memmap2::{MmapMut, MmapOptions};
 use thiserror::Error;
+
+/// Bytes from which on the system is asked for large pages: one of those of x86-64 and AArch64. The
+/// rows of a grid lie in so many small pages that processors do not know the addresses of all.
+const LARGE_PAGE: usize = 2 << 20;
 
 /// The system gives no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the system gives no memory of {0} bytes; use smaller sizes or fewer threads")]
 pub struct NoMemory(usize);
 
-/// A line of a cache. Vectors of the widest kind are aligned in it.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C, align(64))]
-struct Line([u8; 64]);
-
-/// Bytes that begin a line.
+/// Bytes that begin a page. Vectors of the widest kind are aligned in them.
 #[derive(Debug, Default)]
 pub struct Memory {
-    lines: Lines,
+    pages: Option<MmapMut>,
     bytes: usize,
-}
-
-/// Where bytes lie.
-#[derive(Debug)]
-enum Lines {
-    /// In memory that is there for all of them.
-    Held(Vec<Line>),
-    /// In addresses, each page of which gets memory when it is first written.
-    Mapped(MmapMut),
-}
-
-impl Default for Lines {
-    fn default() -> Self {
-        Self::Held(Vec::new())
-    }
 }
 
 impl Memory {
@@ -43,9 +25,14 @@ impl Memory {
     /// # Errors
     /// When there are not as many.
     pub fn zeros(bytes: usize) -> Result<Self, NoMemory> {
-        let count = bytes.div_ceil(size_of::<Line>()).max(1);
-        let lines = try_zeroed_vec(count).map_err(|()| NoMemory(bytes))?;
-        Ok(Self { lines: Lines::Held(lines), bytes })
+        let pages = MmapOptions::new().len(bytes.max(1)).map_anon();
+        let pages = pages.map_err(|_| NoMemory(bytes))?;
+        #[cfg(target_os = "linux")]
+        if bytes >= LARGE_PAGE {
+            // Without them, a run is slower.
+            let _ = pages.advise(memmap2::Advice::HugePage);
+        }
+        Ok(Self { pages: Some(pages), bytes })
     }
 
     /// So many bytes, all 0, of which only pages that are written take memory: there may be more
@@ -54,34 +41,23 @@ impl Memory {
     /// # Errors
     /// When there are not as many addresses.
     pub fn unreserved(bytes: usize) -> Result<Self, NoMemory> {
-        let map = MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon();
-        Ok(Self { lines: Lines::Mapped(map.map_err(|_| NoMemory(bytes))?), bytes })
+        let pages = MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon();
+        Ok(Self { pages: Some(pages.map_err(|_| NoMemory(bytes))?), bytes })
     }
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        let all: &[u8] = match &self.lines {
-            Lines::Held(lines) => bytemuck::cast_slice(lines),
-            Lines::Mapped(map) => map,
-        };
-        all.get(..self.bytes).unwrap_or_default()
+        self.pages.as_deref().and_then(|all| all.get(..self.bytes)).unwrap_or_default()
     }
 
     /// The bytes, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        let all: &mut [u8] = match &mut self.lines {
-            Lines::Held(lines) => bytemuck::cast_slice_mut(lines),
-            Lines::Mapped(map) => map,
-        };
-        all.get_mut(..self.bytes).unwrap_or_default()
+        self.pages.as_deref_mut().and_then(|all| all.get_mut(..self.bytes)).unwrap_or_default()
     }
 
     /// Where they begin.
     pub fn start(&mut self) -> *mut u8 {
-        match &mut self.lines {
-            Lines::Held(lines) => lines.as_mut_ptr().cast(),
-            Lines::Mapped(map) => map.as_mut_ptr(),
-        }
+        self.bytes_mut().as_mut_ptr()
     }
 
     /// How many there are.

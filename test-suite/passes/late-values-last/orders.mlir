@@ -1,5 +1,7 @@
 // RUN: split-file %s %t
 // RUN: stencilc %t/gaps.stencil --emit=stencil | FileCheck %t/gaps.stencil
+// RUN: stencilc %t/gaps.stencil --arch=x86-64-v3 --emit=stencil \
+// RUN:     | FileCheck %t/gaps.stencil --check-prefix=ROWS
 // RUN: stencilc %t/skewed.stencil --emit=stencil | FileCheck %t/skewed.stencil
 // RUN: stencilc %t/kept.stencil --emit=stencil | FileCheck %t/kept.stencil
 // RUN: stencilc %t/cube.stencil --emit=stencil | FileCheck %t/cube.stencil
@@ -19,6 +21,15 @@ steps 1
 # CHECK: %[[SECOND:.*]] = arith.maxsi %[[FIRST]], %[[B]]
 # CHECK: %[[LAST:.*]] = arith.maxsi %[[SECOND]], %[[A]]
 # CHECK: return %[[LAST]]
+# A processor computes row by row: there the cell before in the row is the newest.
+# ROWS: func.func private @f(%[[UP:.*]]: i32 {{.*}}-1, 0>}, %[[LEFT:.*]]: i32 {{.*}}0, -1>},
+# ROWS-SAME: %[[BOTH:.*]]: i32 {{.*}}-1, -1>})
+# ROWS-DAG: %[[A:.*]] = arith.{{subi|addi}} %[[UP]],
+# ROWS-DAG: %[[B:.*]] = arith.{{subi|addi}} %[[LEFT]],
+# ROWS: %[[FIRST:.*]] = arith.maxsi %[[BOTH]], %c3
+# ROWS: %[[SECOND:.*]] = arith.maxsi %[[FIRST]], %[[A]]
+# ROWS: %[[LAST:.*]] = arith.maxsi %[[SECOND]], %[[B]]
+# ROWS: return %[[LAST]]
 
 //--- skewed.stencil
 # With a read to the right, rows are two times behind each other, and [-1, 2] is the newest value.

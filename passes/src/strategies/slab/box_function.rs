@@ -5,6 +5,7 @@
 //! also those of several kernels: the code of a program does not grow with its steps.
 
 use super::boxes::Cells;
+use super::lanes;
 use super::layout::{Layout, Work, bytes_of};
 use super::place::{self, Place};
 use super::point_code::PointCode;
@@ -19,7 +20,7 @@ use melior::ir::Type;
 use melior::ir::operation::OperationLike;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use stencil_dialects::builder::Builder;
+use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil;
@@ -178,7 +179,7 @@ fn make<'c>(
     let (ends, places) = made.others.split_at((2 * rank).min(made.others.len()));
     let region: Vec<_> = ends.chunks_exact(2).map(|ends| [ends[0], ends[1]]).collect();
     let places = places.chunks(place::ARGUMENTS).map(Place::read).collect::<Result<Vec<_>, _>>()?;
-    let body = Body { made: &made, scope: &scope, region: Cells(region), wraps };
+    let body = Body { made: &made, scope: &scope, region: Cells(region), wraps, vector };
     match work {
         Work::Load(field, _) => body.load(field, &places)?,
         Work::Store(field, _) => body.store(field, &places)?,
@@ -209,6 +210,7 @@ struct Body<'c, 'p> {
     scope: &'p Scope<'c, 'p>,
     region: Cells<'c>,
     wraps: bool,
+    vector: i64,
 }
 
 impl<'c> Body<'c, '_> {
@@ -224,7 +226,7 @@ impl<'c> Body<'c, '_> {
         let [from, to] = two(places)?;
         let grid = self.grid(field)?;
         let inside = self.region.within(builder, &grid)?;
-        copy_rows(builder, &inside, (&from, &to))?;
+        self.copy_rows(&inside, (&from, &to))?;
         if !self.wraps {
             return Ok(());
         }
@@ -242,7 +244,15 @@ impl<'c> Body<'c, '_> {
     fn store(&self, field: &str, places: &[Place<'c>]) -> Result<(), Error> {
         let builder = &self.made.builder;
         let [from, to] = two(places)?;
-        copy_rows(builder, &self.region.within(builder, &self.grid(field)?)?, (&from, &to))
+        self.copy_rows(&self.region.within(builder, &self.grid(field)?)?, (&from, &to))
+    }
+
+    /// Copies rows of cells.
+    fn copy_rows(&self, cells: &Cells<'c>, places: (&Place<'c>, &Place<'c>)) -> Result<(), Error> {
+        let ends = cells.row()?;
+        cells.each_row(&self.made.builder, &mut |builder, row| {
+            copy_part(builder, self.vector, places, (row, ends))
+        })
     }
 
     /// The new values of an apply. Where no piece lies the old ones are copied; then the pieces
@@ -268,8 +278,8 @@ impl<'c> Body<'c, '_> {
             let (Some(to), Some(_)) = (to, apply.kept(field)) else { continue };
             let from = rims.get(field).map_or_else(|| code.input(field), Ok)?;
             let own = inside.within(builder, &self.grid(field)?)?;
-            own.each_outside(builder, &main, &mut |builder, cell| {
-                copy_cell(builder, (*from, cell), (*to, cell))
+            own.each_part_outside(builder, &main, &mut |builder, row, ends| {
+                copy_part(builder, self.vector, (from, to), (row, ends))
             })?;
         }
         for piece in apply.pieces.iter().rev() {
@@ -318,20 +328,52 @@ fn copy_cell<'c>(
     builder.store(value, to.flat(builder)?, &[to.number(builder, target)?])
 }
 
-/// Copies rows of cells.
-fn copy_rows<'c>(
+/// Copies a part of a row, in vectors where it is as long as one. Vectors begin with lines of the
+/// cache, but the first begins with the part, and the last ends with it.
+fn copy_part<'c>(
     builder: &Builder<'c>,
-    cells: &Cells<'c>,
+    vector: i64,
     (from, to): (&Place<'c>, &Place<'c>),
+    (row, [first, end]): (&[Val<'c>], [Val<'c>; 2]),
 ) -> Result<(), Error> {
-    let [first, end] = cells.row()?;
-    cells.each_row(builder, &mut |builder, row| {
-        let (source, target) = (from.row_start(builder, row)?, to.row_start(builder, row)?);
+    let (source, target) = (from.row_start(builder, row)?, to.row_start(builder, row)?);
+    let (from, to) = (from.flat(builder)?, to.flat(builder)?);
+    let number = |builder: &Builder<'c>, start, at| builder.add(start, at);
+    let single = |builder: &Builder<'c>| {
         builder.repeat((first, end, builder.index(1)?), |builder, at| {
-            let value = builder.load(from.flat(builder)?, &[builder.add(source, at)?])?;
-            builder.store(value, to.flat(builder)?, &[builder.add(target, at)?])
+            let value = builder.load(from, &[number(builder, source, at)?])?;
+            builder.store(value, to, &[number(builder, target, at)?])
         })
-    })
+    };
+    let element = place::element(from)?;
+    let lanes = vector / bytes_of(element);
+    if lanes <= 1 {
+        return single(builder);
+    }
+    let ty = lanes::vector_type(element, lanes)?;
+    let vectors = |builder: &Builder<'c>| {
+        let start = builder.binary("arith.andi", first, builder.index(-lanes)?)?;
+        let last = builder.add_constant(end, -lanes)?;
+        builder.repeat((start, end, builder.index(lanes)?), |builder, at| {
+            let at = builder.binary("arith.maxsi", at, first)?;
+            let at = builder.binary("arith.minsi", at, last)?;
+            let cells = [from, number(builder, source, at)?];
+            let cells = builder.value("vector.load", &cells, ty, &[])?;
+            let there = [cells, to, number(builder, target, at)?];
+            builder.op("vector.store", &there, &[], &[]).map(drop)
+        })
+    };
+    let cells = builder.binary("arith.subi", end, first)?;
+    let enough = builder.compare(Compare::Ge, cells, builder.index(lanes)?)?;
+    let none = |()| Vec::new();
+    builder
+        .choose(
+            enough,
+            &[],
+            |builder| vectors(builder).map(none),
+            |builder| single(builder).map(none),
+        )
+        .map(drop)
 }
 
 impl<'c> BoxFunction<'c> {

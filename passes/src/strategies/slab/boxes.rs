@@ -12,6 +12,10 @@ pub struct Cells<'c>(pub Vec<[Val<'c>; 2]>);
 
 /// Builds the code of some rows, given their coordinates in all dimensions but the last.
 pub type PerRows<'b, 'c> = dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), Error> + 'b;
+/// Builds the code of a part of a row, given its coordinates in all dimensions but the last, and its
+/// ends along that.
+pub type PerPart<'b, 'c> =
+    dyn FnMut(&Builder<'c>, &[Val<'c>], [Val<'c>; 2]) -> Result<(), Error> + 'b;
 /// Builds the code of a cell, given its coordinates.
 pub type PerCell<'b, 'c> = dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), Error> + 'b;
 
@@ -85,6 +89,20 @@ impl<'c> Cells<'c> {
         inner: &Self,
         code: &mut PerCell<'_, 'c>,
     ) -> Result<(), Error> {
+        self.each_part_outside(builder, inner, &mut |builder, row, [from, to]| {
+            builder.repeat((from, to, builder.index(1)?), |builder, at| {
+                code(builder, &[row, &[at]].concat())
+            })
+        })
+    }
+
+    /// Runs code for the parts of each row that are not in another box; some may have no cells.
+    pub fn each_part_outside(
+        &self,
+        builder: &Builder<'c>,
+        inner: &Self,
+        code: &mut PerPart<'_, 'c>,
+    ) -> Result<(), Error> {
         let inner = inner.within(builder, self)?;
         let ([first, end], [inner_first, inner_end]) = (self.row()?, inner.row()?);
         self.each_row(builder, &mut |builder, row| {
@@ -101,9 +119,7 @@ impl<'c> Cells<'c> {
                 let is_first = builder.compare(Compare::Eq, part, builder.index(0)?)?;
                 let from = builder.select(is_first, first, second)?;
                 let to = builder.select(is_first, first_end, end)?;
-                builder.repeat((from, to, builder.index(1)?), |builder, at| {
-                    code(builder, &[row, &[at]].concat())
-                })
+                code(builder, row, [from, to])
             })
         })
     }

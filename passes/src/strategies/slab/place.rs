@@ -148,8 +148,7 @@ impl<'c> Place<'c> {
 
     /// The memory as a memref of one dimension.
     pub fn flat(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
-        let memref = MemRefType::try_from(self.cells.r#type());
-        let element = memref.map_err(|error| Error::internal(error.to_string()))?.element();
+        let element = element(self.cells)?;
         let layout = melior::ir::attribute::StridedLayoutAttribute::new(builder.context, 0, &[1]);
         // Cells have numbers below this, whatever their memory is.
         let many = i64::MAX / bytes_of(element);
@@ -177,4 +176,10 @@ impl<'c> Place<'c> {
         };
         builder.add(self.row_start(builder, row)?, *at)
     }
+}
+
+/// The type of the cells of a memref.
+pub fn element<'c>(cells: Val<'c>) -> Result<Type<'c>, Error> {
+    let memref = MemRefType::try_from(cells.r#type());
+    Ok(memref.map_err(|error| Error::internal(error.to_string()))?.element())
 }
