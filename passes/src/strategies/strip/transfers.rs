@@ -30,9 +30,7 @@ impl<'c> Strips<'c, '_> {
             }
         };
         let some = builder.compare(Compare::Lt, tile.row, self.extents[0])?;
-        builder.when(some, |builder| {
-            builder.choose(inside, &[], with(false), with(true)).map(drop)
-        })
+        builder.when(some, |builder| builder.choose(inside, &[], with(false), with(true)).map(drop))
     }
 
     /// Whether a tile lies inside the grid, with some lanes above and below it, and some columns
