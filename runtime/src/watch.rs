@@ -16,8 +16,8 @@
 use crate::expr::{Expr, Op};
 use std::fmt;
 
-/// Cells from a flag to the next, 256 bytes. Flags side by side in a cache line slow down every block
-/// that waits for one of them.
+/// Cells from a flag to the next, 256 bytes. Flags side by side in a cache line slow down every
+/// block that waits for one of them.
 pub const APART: usize = 64;
 /// Cells of a record: its state, the block, the flag and the count that it waited for.
 pub const CELLS: usize = 4;

@@ -19,9 +19,9 @@ const BATCH: usize = 40;
 const ROWS: i64 = 8;
 
 impl<'c> Strips<'c, '_> {
-    /// Stores the new values of a tile. Rows and columns at the ends of the grid are stored in whole
-    /// accesses too: the first tiles of a block decide when the block below begins, and the last
-    /// strips of a grid when a sweep ends. Strips beyond the grid store nothing.
+    /// Stores the new values of a tile. Rows and columns at the ends of the grid are stored in
+    /// whole accesses too: the first tiles of a block decide when the block below begins, and the
+    /// last strips of a grid when a sweep ends. Strips beyond the grid store nothing.
     pub fn store(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
         let inside = self.inside(builder, tile, [0; 2], [self.geometry.width - 1, 0])?;
         let with = |checked| {
