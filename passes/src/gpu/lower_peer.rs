@@ -31,8 +31,8 @@
 //! ```
 //! `%address` is that of cell `64 * %i`: no two flags share a cache line, so that a signal disturbs
 //! only those who wait for it. `peer.arrive` is a fence with a relaxed addition. A block that gives
-//! up has looked very often: looks are counted, not time, so that a device that stops for other work
-//! raises no false alarm.
+//! up has looked very often: looks are counted, not time, so that a device that stops for other
+//! work raises no false alarm.
 //!
 //! In functions for a processor the scope is the whole system, and a thread that waits lets others
 //! run, by the C library's `sched_yield`. It never gives up.
