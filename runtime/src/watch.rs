@@ -16,6 +16,9 @@
 use crate::expr::{Expr, Op};
 use std::fmt;
 
+/// Cells from a flag to the next, 256 bytes. Flags side by side in a cache line slow down every
+/// block that waits for one of them.
+pub const APART: usize = 64;
 /// Cells of a record: its state, the block, the flag and the count that it waited for.
 pub const CELLS: usize = 4;
 /// The state of a record that nobody reads.
@@ -51,8 +54,18 @@ impl fmt::Display for Stuck {
     }
 }
 
+/// The cells of so many flags.
+pub fn cells(flags: Expr) -> Expr {
+    let apart = APART as i64;
+    match flags.as_int().and_then(|flags| flags.checked_mul(apart)) {
+        Some(cells) => Expr::Int(cells),
+        None => Expr::Binary(Op::Mul, Box::new(flags), Box::new(Expr::Int(apart))),
+    }
+}
+
 /// The cells of so many flags and a record.
 pub fn with_record(flags: Expr) -> Expr {
+    let flags = cells(flags);
     match flags.as_int().and_then(|flags| flags.checked_add(CELLS as i64)) {
         Some(cells) => Expr::Int(cells),
         None => Expr::Binary(Op::Add, Box::new(flags), Box::new(Expr::Int(CELLS as i64))),
@@ -82,7 +95,7 @@ pub fn read(buffer: &str, cells: &[u8]) -> Option<Stuck> {
         block: cell(start + 1)?,
         flag,
         wanted: cell(start + 3)?,
-        found: usize::try_from(flag).ok().and_then(cell),
+        found: usize::try_from(flag).ok().and_then(|flag| cell(flag.checked_mul(APART)?)),
     })
 }
 
@@ -97,11 +110,15 @@ mod tests {
     /// Three flags, of which block 2 waited for the second.
     #[test]
     fn a_record_tells_the_block_and_the_flag() {
-        let mut cells = bytes(&[7, 5, 0, 0, 0, 0, 0]);
+        let with = |record: [i32; CELLS]| {
+            let flags = [7, 5, 0].into_iter().flat_map(|flag| [vec![flag], vec![1; APART - 1]]);
+            bytes(&flags.flatten().chain(record).collect::<Vec<_>>())
+        };
+        let mut cells = with([0; CELLS]);
         arm(&mut cells);
-        assert_eq!(cells, bytes(&[7, 5, 0, WATCHED, 0, -1, 0]));
+        assert_eq!(cells, with([WATCHED, 0, -1, 0]));
         assert_eq!(read("flags of f", &cells), None);
-        let stuck = read("flags of f", &bytes(&[7, 5, 0, WRITTEN, 2, 1, 9])).unwrap();
+        let stuck = read("flags of f", &with([WRITTEN, 2, 1, 9])).unwrap();
         assert_eq!(
             stuck.to_string(),
             "block 2 waited in vain for flag 1 of `flags of f` to reach 9; it stands at 5. The \

@@ -29,8 +29,10 @@
 //! scf.if %late { /* makes the record behind the flags, or traps: `runtime/src/watch.rs` */ }
 //! llvm.store %count, %address atomic syncscope("device") release {alignment = 4} : i32, !llvm.ptr<1>
 //! ```
-//! and `peer.arrive` a fence with a relaxed addition. A block that gives up has looked very often:
-//! looks are counted, not time, so that a device that stops for other work raises no false alarm.
+//! `%address` is that of cell `64 * %i`: no two flags share a cache line, so that a signal disturbs
+//! only those who wait for it. `peer.arrive` is a fence with a relaxed addition. A block that gives
+//! up has looked very often: looks are counted, not time, so that a device that stops for other
+//! work raises no false alarm.
 //!
 //! In functions for a processor the scope is the whole system, and a thread that waits lets others
 //! run, by the C library's `sched_yield`. It never gives up.
@@ -48,6 +50,7 @@ use stencil_dialects::builder::{Builder, Compare, Named};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::peer;
+use stencil_runtime::watch::APART;
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -199,6 +202,7 @@ impl LowerPeer {
     ) -> Result<Val<'c>, Error> {
         let descriptor = self.descriptor(builder, flags)?;
         let index = builder.value("arith.index_cast", &[index], builder.integer_type(64), &[])?;
+        let index = builder.multiply_constant(index, APART as i64)?;
         address(builder, scope, (descriptor, index))
     }
 
@@ -219,7 +223,7 @@ impl LowerPeer {
             64 => size,
             _ => builder.value("arith.extsi", &[size], i64_type, &[])?,
         };
-        let place = builder.add(size, builder.constant(i64_type, cell)?)?;
+        let place = builder.add_constant(builder.multiply_constant(size, APART as i64)?, cell)?;
         address(builder, Scope::Device, (descriptor, place))
     }
 

@@ -309,7 +309,7 @@ fn flags(launch: &Launch, names: &[&str]) -> Result<Option<BufferDecl>, Error> {
     let watched = mlir::name(launch.op) == "gpu.func";
     let (kind, count) = match watched {
         true => (BufferKind::Watched, watch::with_record(count)),
-        false => (BufferKind::Flags, count),
+        false => (BufferKind::Flags, watch::cells(count)),
     };
     Ok(Some(BufferDecl {
         name: flags_name(launch),

@@ -200,9 +200,14 @@ fn a_wait_that_does_not_end_is_an_error() {
     let start =
         |fake: &mut Fake| run(&plan, &bound, &inputs(&bound), fake, &mut Control::default());
     start(&mut fake).unwrap();
-    let bytes = |cells: [i32; 6]| cells.map(i32::to_ne_bytes).concat();
-    assert_eq!(fake.buffers.last(), Some(&bytes([0, 0, watch::WATCHED, 0, -1, 0])));
-    fake.leaves = Some(bytes([7, 4, watch::WRITTEN, 3, 1, 9]));
+    let bytes = |flags: [i32; 2], record: [i32; watch::CELLS]| {
+        let mut cells = vec![0; 2 * watch::APART];
+        (cells[0], cells[watch::APART]) = (flags[0], flags[1]);
+        cells.extend(record);
+        cells.into_iter().flat_map(i32::to_ne_bytes).collect::<Vec<_>>()
+    };
+    assert_eq!(fake.buffers.last(), Some(&bytes([0, 0], [watch::WATCHED, 0, -1, 0])));
+    fake.leaves = Some(bytes([7, 4], [watch::WRITTEN, 3, 1, 9]));
     assert_eq!(
         start(&mut fake).unwrap_err().to_string(),
         "block 3 waited in vain for flag 1 of `flags of two` to reach 9; it stands at 4. The \

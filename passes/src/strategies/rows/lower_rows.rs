@@ -46,9 +46,6 @@ use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::tiled::{self, Apply, Binding, Kernel, MOST_CELLS};
 
-/// Flags of 4 bytes in a line of a cache.
-const APART: i64 = 16;
-
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "lower-rows",
@@ -100,7 +97,7 @@ fn lower<'c>(
         tiled::launch_attributes(&outer, (map(tiles), None), [1; 3], &kernel.schedule);
     attributes.extend(tiled::rotations_attribute(kernel.op));
     if bands.is_some() {
-        attributes.push(tiled::flags_attribute(map(tiles * constant(APART))));
+        attributes.push(tiled::flags_attribute(map(tiles)));
     }
     let others = host_function::tile_arguments(&outer);
     let made =
@@ -175,10 +172,8 @@ impl<'c> Sweep<'c, '_> {
         let columns = builder.binary("arith.subi", end, first)?;
         let columns = builder.add_constant(columns, bands.behind() + bands.width - 1)?;
         let turns = builder.binary("arith.divsi", columns, builder.index(bands.width)?)?;
-        let flag_count = builder.multiply_constant(tiles, APART)?;
-        let peers = Peers::new(builder, [flags, epoch], (flag_count, turns))?;
-        let own = builder.multiply_constant(tile, APART)?;
-        let above = builder.add_constant(own, -APART)?;
+        let peers = Peers::new(builder, [flags, epoch], (tiles, turns))?;
+        let above = builder.add_constant(tile, -1)?;
         let is_first = builder.compare(Compare::Eq, tile, zero)?;
         let top = builder.add(first_row, builder.multiply_constant(tile, bands.height)?)?;
         let bottom = builder.add_constant(top, bands.height)?;
@@ -200,7 +195,7 @@ impl<'c> Sweep<'c, '_> {
                 let ends = [&[(row, builder.add_constant(row, 1)?), (from, to)], inner].concat();
                 self.points(builder, &ends, &mut vec![row])
             })?;
-            peers.signal(builder, own, builder.add_constant(turn, 1)?)
+            peers.signal(builder, tile, builder.add_constant(turn, 1)?)
         })
     }
 

@@ -4,6 +4,7 @@
 use super::code::{Strips, Tile};
 use super::old_values::OldValues;
 use super::sequences;
+use crate::analysis::index_width::constant_extents;
 use crate::kernel::lanes::{self, WARP};
 use melior::ir::r#type::MemRefType;
 use melior::ir::{ShapedTypeLike, ValueLike};
@@ -18,30 +19,18 @@ const BATCH: usize = 40;
 const ROWS: i64 = 8;
 
 impl<'c> Strips<'c, '_> {
-    /// Stores the new values of a tile. A strip in which the grid ends stores whole accesses,
-    /// one beyond it nothing: the last strips of a grid set the end of a sweep.
+    /// Stores the new values of a tile. Rows and columns at the ends of the grid are stored in
+    /// whole accesses too: the first tiles of a block decide when the block below begins, and the
+    /// last strips of a grid when a sweep ends. Strips beyond the grid store nothing.
     pub fn store(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
-        let geometry = &self.geometry;
-        let hull = &self.scope.hull;
-        let [[_, bottom], [left, right]] = self.ends(builder, (hull.lower, hull.upper))?;
-        let row = builder.add(tile.row, self.lower[0])?;
-        let [first, last] = self.columns(builder, tile)?;
-        let first = builder.add_constant(first, 1 - geometry.width)?;
-        let columns = builder.both(
-            builder.compare(Compare::Ge, first, left)?,
-            builder.compare(Compare::Le, last, right)?,
-        )?;
-        let inside = self.inside(builder, tile, [0; 2], [geometry.width - 1, 0])?;
-        let with = |checks| {
-            move |builder: &Builder<'c>| self.store_rows(builder, tile, checks).map(|()| Vec::new())
+        let inside = self.inside(builder, tile, [0; 2], [self.geometry.width - 1, 0])?;
+        let with = |checked| {
+            move |builder: &Builder<'c>| {
+                self.store_rows(builder, tile, checked).map(|()| Vec::new())
+            }
         };
-        let some = builder.compare(Compare::Le, row, bottom)?;
-        builder.when(some, |builder| {
-            let checked = |builder: &Builder<'c>| {
-                builder.choose(columns, &[], with(Checks::Rows), with(Checks::Cells))
-            };
-            builder.choose(inside, &[], with(Checks::None), checked).map(drop)
-        })
+        let some = builder.compare(Compare::Lt, tile.row, self.extents[0])?;
+        builder.when(some, |builder| builder.choose(inside, &[], with(false), with(true)).map(drop))
     }
 
     /// Whether a tile lies inside the grid, with some lanes above and below it, and some columns
@@ -63,15 +52,15 @@ impl<'c> Strips<'c, '_> {
 
     /// Lanes of a warp store neighbouring columns of several rows at once. Each row stores its
     /// newest complete tile of columns, which begins at a multiple of the width, so that stores are
-    /// aligned.
+    /// aligned, and each access lies inside the grid or outside as a whole.
     fn store_rows(
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
-        checks: Checks,
+        checked: bool,
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
-        let vector = if checks == Checks::Cells { 1 } else { self.stored_at_once()? };
+        let vector = self.stored_at_once()?;
         // Lanes side by side in a row.
         let side = geometry.width / vector;
         let lanes = builder.index(side)?;
@@ -94,17 +83,15 @@ impl<'c> Strips<'c, '_> {
                     let last = builder.index(geometry.width - 1)?;
                     let more = builder.binary("arith.andi", late, last)?;
                     let later = builder.binary("arith.subi", column, more)?;
-                    let point = self.point_at(builder, [place_row, builder.add(late, later)?])?;
-                    let hull = &self.scope.hull;
-                    let inside = match (checks, point.first()) {
-                        (Checks::Cells, _) => {
-                            Some(self.scope.inside(builder, &point, hull.lower, hull.upper)?)
-                        }
-                        (Checks::Rows, Some(row)) => {
-                            let [[_, bottom], _] = self.ends(builder, (hull.lower, hull.upper))?;
-                            Some(builder.compare(Compare::Le, *row, bottom)?)
-                        }
-                        _ => None,
+                    let place_column = builder.add(late, later)?;
+                    let point = self.point_at(builder, [place_row, place_column])?;
+                    let [rows, columns] = self.extents;
+                    let inside = match checked {
+                        false => None,
+                        true => Some(builder.both(
+                            builder.compare(Compare::Lt, place_row, rows)?,
+                            builder.within(place_column, (builder.index(0)?, columns))?,
+                        )?),
                     };
                     let slot = self.kept_slot(builder, builder.add(tile.time, later)?)?;
                     let mut values = vec![Vec::new(); self.results.len()];
@@ -136,13 +123,17 @@ impl<'c> Strips<'c, '_> {
         Ok(())
     }
 
-    /// Cells of one access to the rows of the stored fields: as many as are sure to be aligned.
+    /// Cells of one access to the rows of the stored fields: as many as are sure to be aligned, and
+    /// of which a row has whole accesses.
     pub fn stored_at_once(&self) -> Result<i64, Error> {
+        let hull = &self.scope.hull;
+        let columns = constant_extents(hull.lower, hull.upper);
+        let columns = columns.and_then(|extents| extents.last().copied()).unwrap_or(1);
         let mut cells = self.geometry.width;
         for field in self.targets.keys() {
             cells = cells.min(lanes::aligned_cells(&self.scope, field, self.geometry.width)?);
         }
-        Ok(cells)
+        Ok(if columns % cells == 0 { cells } else { 1 })
     }
 
     /// Stores neighbouring points of a row, from the first one on. Values that are handed to the
@@ -333,17 +324,6 @@ impl<'c> Strips<'c, '_> {
         let source = self.sources.get(field).copied();
         source.ok_or_else(|| Error::internal(format!("no buffer of @{field} to read")))
     }
-}
-
-/// The checks before a store.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Checks {
-    /// Nothing: the tile lies inside the grid.
-    None,
-    /// Rows: the tile's columns lie inside the grid.
-    Rows,
-    /// Each cell.
-    Cells,
 }
 
 /// A condition that is computed where it is needed.
