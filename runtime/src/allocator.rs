@@ -7,7 +7,7 @@ use crate::whole_file;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 
-/// Bytes from which callers ask whether there is memory ([`crate::array`], [`crate::cpu`]).
+/// Bytes from which callers ask whether there is memory ([`crate::array`]).
 const LARGE: usize = 1 << 20;
 
 /// The allocator.

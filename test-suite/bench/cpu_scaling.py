@@ -1,7 +1,7 @@
 """Rates on a processor over the number of threads.
 
-    python3 cpu_scaling.py [--stencilc FILE] [--most 16] [--only NAME ...] [--out RECORD]    measures
-    python3 cpu_scaling.py --draw RECORD SVG                               draws a record
+    python3 cpu_scaling.py [--stencilc FILE] [--most 16] [--only NAME ...] [--out RECORD]
+    python3 cpu_scaling.py --draw RECORD SVG       draws a record
 
 Rates are the best of several runs, without the compile and the files. The machine must have nothing
 else to do. `speedup` is against one thread, `efficiency` the speed-up per thread. Each thread has a
@@ -33,8 +33,8 @@ ALL = sorted(os.sched_getaffinity(0))
 
 
 def processors(threads):
-    """Processors for some threads, of those that the system has: of different cores first. A virtual
-    machine may not tell which share a core: they are neighbours."""
+    """Processors for some threads, spread over cores. Where the machine hides which processors share
+    a core, neighbours are taken to."""
     places, topology = {}, pathlib.Path("/sys/devices/system/cpu")
     for one in ALL:
         siblings = topology / f"cpu{one}" / "topology" / "thread_siblings_list"
@@ -63,7 +63,7 @@ def measure(tools):
             for threads in [one for one in counts if one <= tools.most]:
                 tools.threads = threads
                 os.sched_setaffinity(0, processors(threads))
-                # A short run of one thread is as good as a long one.
+                # Few threads run fewer steps, at least a quarter.
                 taken = -(-steps * max(1, 4 * threads // tools.most) // 4)
                 seconds = min(case.ours(taken) for _ in range(REPEATS))
                 rate = case.cells * taken / seconds * 1e-9

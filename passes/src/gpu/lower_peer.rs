@@ -30,7 +30,7 @@
 //! llvm.store %count, %address atomic syncscope("device") release {alignment = 4} : i32, !llvm.ptr<1>
 //! ```
 //! `%address` is that of cell `64 * %i`: no two flags share a cache line, so that a signal disturbs
-//! only those who wait for it. `peer.arrive` is a fence with a relaxed addition. A block that gives
+//! only the blocks that wait for that flag. `peer.arrive` is a fence with a relaxed addition. A block that gives
 //! up has looked very often: looks are counted, not time, so that a device that stops for other
 //! work raises no false alarm.
 //!

@@ -142,17 +142,26 @@ fn called<'c>(
     }
 }
 
-/// Numbers of arith.cmpf's predicates.
-const NOT_BELOW: i64 = 3;
-const NOT_ABOVE: i64 = 5;
+/// Numbers of arith.cmpf's predicates. The first two are false for a NaN.
+const AT_LEAST: i64 = 3;
+const AT_MOST: i64 = 5;
 const UNORDERED: i64 = 14;
+/// Of arith.cmpi's.
+const EQUAL: i64 = 0;
 
 /// The smaller of two floats, or the larger: of a number and a NaN the number.
 ///
-/// The result is the second one where that is not above a limit, which is the first one but for two
-/// values: infinity where the first is no number, and the number below the zeros where it is the
-/// negative zero. So little stands between the second one and the result, which in a sweep is the
-/// value computed just before.
+/// The second operand is taken if it is at most a limit, for the larger at least. The limit is the
+/// first operand, with two exceptions:
+///
+/// | first operand | limit of the smaller | limit of the larger |
+/// |---|---|---|
+/// | NaN | infinity | minus infinity |
+/// | -0 | the largest number below 0 | -0 |
+/// | 0 | 0 | the smallest number above 0 |
+///
+/// Only a comparison and a select follow the second operand, which in a sweep is the value computed
+/// just before. Subnormal numbers must not count as 0.
 fn smaller<'c>(builder: &Builder<'c>, op: Op<'c>, smaller: bool) -> Result<Val<'c>, Error> {
     let operands = mlir::operands(op);
     let [first, second] = operands.as_slice() else {
@@ -187,11 +196,11 @@ fn smaller<'c>(builder: &Builder<'c>, op: Op<'c>, smaller: bool) -> Result<Val<'
         builder.value(name, &[a, b], truth, &[("predicate", predicate)])
     };
     let (zero, end, order) = match smaller {
-        true => (sign, infinity, NOT_ABOVE),
-        false => (0, infinity + sign, NOT_BELOW),
+        true => (sign, infinity, AT_MOST),
+        false => (0, infinity + sign, AT_LEAST),
     };
     let own = builder.value("arith.bitcast", &[*first], integer, &[])?;
-    let is_zero = compare("arith.cmpi", 0, own, constant(zero)?)?;
+    let is_zero = compare("arith.cmpi", EQUAL, own, constant(zero)?)?;
     let limit = builder.select(is_zero, constant(zero + 1)?, own)?;
     let is_none = compare("arith.cmpf", UNORDERED, *first, *first)?;
     let limit = builder.select(is_none, constant(end)?, limit)?;

@@ -4,7 +4,7 @@
 //! A strip's lanes wait for the value of the row above at each time. What stands between this value
 //! and the row's own result is on the critical path of the whole sweep. Integer sums, minima and
 //! maxima have the same value in any order, so everything older can be combined before. A processor
-//! computes row by row: there the newest value is that of the cell before in the row.
+//! computes row by row: there the newest value is that of the left neighbour.
 //!
 //! Needs: a stencil program. Guarantees: every function has the same values bit for bit. In two
 //! dimensions, the operands of a chain of one associative and commutative operation are ordered by
@@ -37,6 +37,9 @@ use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Argument, Program};
 
+/// Times between rows that are computed one after the other: more than any read reaches.
+const BY_ROWS: i64 = 1 << 32;
+
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "late-values-last",
@@ -59,14 +62,14 @@ impl Pass for LateValuesLast {
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let program = Program::read(module)?;
+        // A processor's thread computes row by row.
+        let by_rows = Target::of(module)?.processor.map(|_| BY_ROWS);
         for apply in &program.applies {
             let dependences = program.dependences(&apply.pieces)?;
             if dependences.first().is_none_or(|vector| vector.len() != 2) {
                 continue;
             }
             let Some(front) = Wavefront::of(&dependences, 2) else { continue };
-            // A processor's thread computes row by row: all rows above are older.
-            let by_rows = Target::of(module)?.processor.map(|_| 1 << 32);
             let skew = by_rows.or_else(|| front.skew.times.first().copied()).unwrap_or(0);
             for piece in &apply.pieces {
                 order(context, stencil::function(module, piece.function)?, skew)?;

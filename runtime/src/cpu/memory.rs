@@ -3,8 +3,8 @@
 use memmap2::{MmapMut, MmapOptions};
 use thiserror::Error;
 
-/// Bytes from which on the system is asked for large pages: one of those of x86-64 and AArch64. The
-/// rows of a grid lie in so many small pages that processors do not know the addresses of all.
+/// Bytes from which on the system is asked for large pages: one of those of x86-64 and AArch64. Small
+/// pages of a grid are more than a TLB holds.
 const LARGE_PAGE: usize = 2 << 20;
 
 /// The system gives no memory.
@@ -29,7 +29,7 @@ impl Memory {
         let pages = pages.map_err(|_| NoMemory(bytes))?;
         #[cfg(target_os = "linux")]
         if bytes >= LARGE_PAGE {
-            // Without them, a run is slower.
+            // A refusal costs time alone.
             let _ = pages.advise(memmap2::Advice::HugePage);
         }
         Ok(Self { pages: Some(pages), bytes })
@@ -71,10 +71,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_begins_a_line_and_is_zero() {
-        for bytes in [0, 1, 64, 1000] {
+    fn memory_begins_a_page_and_is_zero() {
+        for bytes in [0, 1, 64, 1000, LARGE_PAGE + 1] {
             let mut memory = Memory::zeros(bytes).unwrap();
-            assert_eq!(memory.start() as usize % 64, 0);
+            assert_eq!(memory.start() as usize % 4096, 0);
             assert_eq!((memory.len(), memory.bytes()), (bytes, vec![0; bytes].as_slice()));
             memory.bytes_mut().fill(7);
             assert!(memory.bytes().iter().all(|byte| *byte == 7));

@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `code.rs` | machine code of kernels, and the calls of its functions |
-//! | `memory.rs` | memory in lines of a cache |
+//! | `memory.rs` | memory in pages |
 //! | `workers.rs` | threads, and how they share the tiles of a launch |
 //! | `program.rs` | a loaded program as a target |
 //! | `engine.rs` | the same for programs of other languages |

@@ -2,8 +2,8 @@
 //!
 //! Needs: tile kernels of strategy `rows`, each with one apply. Guarantees: a `func.func` for each
 //! in the module of functions for a processor. A tile is a band of rows, in three dimensions of
-//! planes; a grid of one dimension is one tile. A tile waits for the tile before by flags, one in a
-//! line of a cache, so a launch hands tiles out in ascending order.
+//! planes; a grid of one dimension is one tile. A tile waits for the tile before by flags, so a
+//! launch hands tiles out in ascending order.
 //!
 //! ```text
 //! for %turn = 0 to turns {                                   // see bands.rs

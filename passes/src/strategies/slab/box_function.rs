@@ -328,8 +328,9 @@ fn copy_cell<'c>(
     builder.store(value, to.flat(builder)?, &[to.number(builder, target)?])
 }
 
-/// Copies a part of a row, in vectors where it is as long as one. Vectors begin with lines of the
-/// cache, but the first begins with the part, and the last ends with it.
+/// Copies a part of a row, in vectors where it is as long as one. Vectors begin at multiples of
+/// their lanes, which are aligned in windows; the first begins with the part, and the last ends with
+/// it. They copy some cells twice: both places are different memory, or the same cells.
 fn copy_part<'c>(
     builder: &Builder<'c>,
     vector: i64,
@@ -338,11 +339,10 @@ fn copy_part<'c>(
 ) -> Result<(), Error> {
     let (source, target) = (from.row_start(builder, row)?, to.row_start(builder, row)?);
     let (from, to) = (from.flat(builder)?, to.flat(builder)?);
-    let number = |builder: &Builder<'c>, start, at| builder.add(start, at);
     let single = |builder: &Builder<'c>| {
         builder.repeat((first, end, builder.index(1)?), |builder, at| {
-            let value = builder.load(from, &[number(builder, source, at)?])?;
-            builder.store(value, to, &[number(builder, target, at)?])
+            let value = builder.load(from, &[builder.add(source, at)?])?;
+            builder.store(value, to, &[builder.add(target, at)?])
         })
     };
     let element = place::element(from)?;
@@ -357,9 +357,9 @@ fn copy_part<'c>(
         builder.repeat((start, end, builder.index(lanes)?), |builder, at| {
             let at = builder.binary("arith.maxsi", at, first)?;
             let at = builder.binary("arith.minsi", at, last)?;
-            let cells = [from, number(builder, source, at)?];
+            let cells = [from, builder.add(source, at)?];
             let cells = builder.value("vector.load", &cells, ty, &[])?;
-            let there = [cells, to, number(builder, target, at)?];
+            let there = [cells, to, builder.add(target, at)?];
             builder.op("vector.store", &there, &[], &[]).map(drop)
         })
     };

@@ -16,11 +16,10 @@
 //! which a cell's step gets what it reads and writes: all rows from the second cache, and each
 //! value once from the third, where that holds the windows of all steps. `far` is the rate of the
 //! cache that holds the grids, or of memory. Lines that are written are read before. `balance` is
-//! the cells of the thread with the most, against those of a thread if all had as many.
+//! the cells of the busiest thread, divided by the mean over all threads.
 //!
-//! The rates are those of an AMD EPYC of 2024 (Zen 5). Fourteen programs of the test suite were
-//! measured on it with 26 tiles and heights each: the model's choice among them reaches 94 % of the
-//! fastest, in the geometric mean.
+//! The rates are those of an AMD EPYC of 2024 (Zen 5). They were fitted to fourteen programs with 26
+//! schedules each ([record](../../../../test-suite/bench/results/2026-11-28-cpu-schedules.tsv)).
 
 use stencil_runtime::processor::Processor;
 
@@ -33,8 +32,8 @@ const FROM_L2: f64 = 64.0;
 const FROM_L3: f64 = 48.0;
 /// From memory: 30 GB/s for each core at 3.9 GHz.
 const FROM_MEMORY: f64 = 8.0;
-/// Cycles of code for each that [`super::reads`] counts: a sum takes its product along, and cores
-/// begin up to four operations on vectors in a cycle.
+/// Cycles of code for each cycle that [`super::reads`] counts. That counts two operations a cycle;
+/// cores begin up to four, and a fused multiply-add is one operation in place of two.
 const CODE: f64 = 0.4;
 /// Vectors of a row beside those that its cells fill: the ends begin and end with the row.
 const ENDS: i64 = 3;
@@ -42,7 +41,7 @@ const ENDS: i64 = 3;
 const ROW: f64 = 50.0;
 /// The part of the second cache that windows may take: grids stream through it.
 const OF_L2: f64 = 0.75;
-/// The part of the third cache that windows or grids may take: other programs have their data there.
+/// The part of the third cache that windows or grids may take: other programs use it too.
 const OF_L3: f64 = 0.45;
 /// Cycles of a call for some planes: its arguments, the bounds of its loops.
 const CALL: f64 = 200.0;
@@ -97,8 +96,11 @@ pub fn cost(work: &Work, processor: Processor, tile: &[i64], steps: i64) -> Opti
     }
     let threads = i64::from(processor.threads);
     let open = work.extents.iter().any(Option::is_none);
-    let all_tiles = ((tiles + threads - 1) / threads * threads) as f64 * own_cells;
-    let balance = if open { 1.0 } else { all_tiles / cells };
+    let balance = if open {
+        1.0
+    } else {
+        ((tiles + threads - 1) / threads * threads) as f64 * own_cells / cells
+    };
     let [l2, l3] = [processor.l2, processor.l3].map(|bytes| bytes as f64);
     let (rows, state) = (work.rows, work.state as f64);
     let state = match (work.windows * steps + work.copies) as f64 * plane {
@@ -218,6 +220,13 @@ mod tests {
         assert!(cost(&heat(1024), PROCESSOR, &[1024, 1024], 16).unwrap() > 1.9 * wanted);
         // Windows beyond all caches.
         assert_eq!(cost(&heat(1 << 20), PROCESSOR, &[512, 1 << 20], 32), None);
+    }
+
+    #[test]
+    fn sizes_of_a_run_are_open() {
+        let work = Work { extents: vec![None; 2], ..heat(1024) };
+        assert_eq!(tile(&work, PROCESSOR).len(), 2);
+        assert!(cost(&work, PROCESSOR, &[512, 1024], 8).unwrap().is_finite());
     }
 
     #[test]
