@@ -1,0 +1,307 @@
+//! The work of a block on its tile, as far as it is known at compile time: the steps of a warp, how
+//! far each warp runs behind the one before, and the rows of shared memory.
+
+use super::NAME;
+use crate::kernel::lanes::{self, WARP};
+use crate::strategies::stream::layout::Layout as Stage;
+use crate::strategies::stream::registers;
+use crate::subject::Subject;
+use melior::ir::Type;
+use melior::ir::operation::OperationLike;
+use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::tiled::{Apply, Halo, Kernel, TileOp};
+use stencil_runtime::device::Device;
+
+/// How a kernel's steps are shared among the warps of a block. Rows and columns are relative to the
+/// tile's first cell.
+pub struct Layout<'c> {
+    /// The first warp's part of the kernel: the load, some applies and the store. Every warp runs
+    /// its code.
+    pub part: Kernel<'c>,
+    /// The pipeline of that part.
+    pub stage: Stage<'c>,
+    /// Warps of a block.
+    pub warps: i64,
+    /// Steps of a warp.
+    pub steps: i64,
+    /// The field.
+    pub field: &'c str,
+    /// The type of its cells.
+    pub element: Type<'c>,
+    /// Rows between two barriers.
+    pub rows: i64,
+    /// Cells of a row of all lanes.
+    pub row_cells: i64,
+    /// Cells before the tile's first column.
+    pub left: i64,
+    /// Rows that a warp runs behind the one before.
+    pub behind: i64,
+    /// Rows before the tile's first.
+    pub above: i64,
+    /// Rows after the tile's last.
+    pub below: i64,
+    /// Registers that a lane may take.
+    pub limit: i64,
+}
+
+/// The loaded field of a kernel and its tile, the applies, and the stored tile.
+struct Chain<'k, 'c> {
+    load: &'k TileOp<'c>,
+    applies: Vec<&'k Apply<'c>>,
+    store: &'k TileOp<'c>,
+}
+
+/// The most warps of a block: more would leave a lane fewer than 128 registers.
+const MOST_WARPS: i64 = 16;
+
+impl<'c> Layout<'c> {
+    /// Plans a kernel; `rows` is how many lie between two barriers, and `warps` the number of
+    /// warps where one is asked for.
+    pub fn plan(
+        subject: &Subject<'c, '_>,
+        kernel: &Kernel<'c>,
+        (rows, warps): (i64, Option<i64>),
+    ) -> Result<Self, Error> {
+        let (&[_, columns], &[1, width]) =
+            (kernel.schedule.tile.as_slice(), kernel.schedule.per_thread.as_slice())
+        else {
+            let (tile, each) = (&kernel.schedule.tile, &kernel.schedule.per_thread);
+            let message = format!(
+                "the strategy {NAME} needs a grid of two dimensions and tiled.per_thread = \
+                 [1, cells per lane], and here tile and tiled.per_thread are {tile:?} and {each:?}"
+            );
+            return Err(decline(kernel, Decline::TileShape, message));
+        };
+        let chain = chain(kernel)?;
+        let TileOp::Load { field, .. } = chain.load else {
+            return Err(Error::internal("a chain without a load"));
+        };
+        let (part, stage, warps) = parts(subject, kernel, (&chain, width), warps)?;
+        let element = subject.program.field(field)?.element;
+        let halo = reach(kernel)?;
+        let [above, west] = ends(&halo.lower)?.map(|cells| -cells);
+        let [below, east] = ends(&halo.upper)?;
+        let sector = i64::try_from(lanes::cells_of_a_sector(element)).unwrap_or(1);
+        let left = lanes::whole(west, sector);
+        let row_cells = WARP * width;
+        if left + columns + east > row_cells {
+            let message = format!(
+                "a tile {columns} columns wide needs {} columns with its halo, and a warp with \
+                 {width} cells per lane has {row_cells}",
+                left + columns + east
+            );
+            return Err(decline(kernel, Decline::TileShape, message));
+        }
+        let (loaded, stored) = part_ends(&part, &stage)?;
+        let estimate = stage.pipeline.registers;
+        let limit = registers::limit(estimate, warps * WARP, subject.device);
+        let steps = part_steps(&chain, warps);
+        let behind = rows + stored - loaded;
+        Ok(Self {
+            part,
+            stage,
+            warps,
+            steps,
+            field,
+            element,
+            rows,
+            row_cells,
+            left,
+            behind,
+            above,
+            below,
+            limit,
+        })
+    }
+
+    /// Threads of a block per dimension, slowest first.
+    pub fn threads(&self) -> Vec<i64> {
+        vec![self.warps, WARP]
+    }
+
+    /// Rows that a block's last warp runs behind the rows that are loaded.
+    pub fn fill(&self) -> i64 {
+        self.warps * self.behind
+    }
+
+    /// Rows of the loop's body: a multiple of those between two barriers.
+    pub fn body(&self) -> i64 {
+        lanes::whole(self.stage.pipeline.unroll, self.rows)
+    }
+
+    /// The cells around a tile that a block without checks loads.
+    pub fn loaded(&self, kernel: &Kernel) -> Halo {
+        let columns = kernel.schedule.tile.last().copied().unwrap_or(1);
+        Halo {
+            lower: vec![-self.above, -self.left],
+            upper: vec![self.below, self.row_cells - self.left - columns],
+        }
+    }
+
+    /// Cells at both ends of the grid that need no tile of their own: the first row of tiles has
+    /// only the rows at the rim, because code with checks is slower.
+    pub fn margin(&self, kernel: &Kernel<'c>) -> Vec<[i64; 2]> {
+        let rows = kernel.schedule.tile.first().copied().unwrap_or(1);
+        let first = self.above.max(1);
+        let before = if !self.stage.wraps && rows > first { first - rows } else { 0 };
+        vec![[before, 0], [0, 0]]
+    }
+}
+
+/// How far all loads and applies of a kernel reach.
+fn reach(kernel: &Kernel) -> Result<Halo, Error> {
+    let mut halo = Halo::none(kernel.schedule.tile.len());
+    for op in &kernel.body {
+        match op {
+            TileOp::Load { tile, .. } => halo = halo.hull(&kernel.tile(*tile)?.halo),
+            TileOp::Apply(apply) => halo = halo.hull(&apply.halo),
+            TileOp::Store { .. } => {}
+        }
+    }
+    Ok(halo)
+}
+
+fn ends(bounds: &[i64]) -> Result<[i64; 2], Error> {
+    <[i64; 2]>::try_from(bounds).map_err(|_| Error::internal("a halo of other dimensions"))
+}
+
+/// The lags of the loaded and of the stored value.
+fn part_ends<'c>(part: &Kernel<'c>, stage: &Stage<'c>) -> Result<(i64, i64), Error> {
+    let (mut loaded, mut stored) = (0, 0);
+    for op in &part.body {
+        match op {
+            TileOp::Load { tile, .. } => loaded = stage.window(*tile)?.lag,
+            TileOp::Store { tile, .. } => stored = stage.window(*tile)?.lag,
+            TileOp::Apply(_) => {}
+        }
+    }
+    Ok((loaded, stored))
+}
+
+/// A kernel's applies as a chain from its load to its store.
+fn chain<'k, 'c>(kernel: &'k Kernel<'c>) -> Result<Chain<'k, 'c>, Error> {
+    let other = || {
+        let message = format!(
+            "the strategy {NAME} takes functions that update one field and read no other; choose \
+             another strategy"
+        );
+        decline(kernel, Decline::Applies, message)
+    };
+    let (mut loads, mut stores, mut applies) = (Vec::new(), Vec::new(), Vec::new());
+    for op in &kernel.body {
+        match op {
+            TileOp::Load { .. } => loads.push(op),
+            TileOp::Apply(apply) => applies.push(apply),
+            TileOp::Store { .. } => stores.push(op),
+        }
+    }
+    let ([load], [store]) = (loads.as_slice(), stores.as_slice()) else { return Err(other()) };
+    let (TileOp::Load { field, tile, .. }, TileOp::Store { field: stored, tile: last, .. }) =
+        (load, store)
+    else {
+        return Err(Error::internal("a load that is none"));
+    };
+    let mut current = *tile;
+    for apply in &applies {
+        let ([(updated, new)], true) = (apply.outputs.as_slice(), apply.partial.is_none()) else {
+            return Err(other());
+        };
+        let reads = |(name, tile): &(&str, Val)| name == field && *tile == current;
+        if updated != field || !apply.inputs.iter().all(reads) || apply.inputs.is_empty() {
+            return Err(other());
+        }
+        current = *new;
+    }
+    if stored != field || *last != current || applies.is_empty() {
+        return Err(other());
+    }
+    Ok(Chain { load, applies, store })
+}
+
+/// Steps of a warp.
+fn part_steps(chain: &Chain, warps: i64) -> i64 {
+    let each = chain.applies.len() / usize::try_from(warps).unwrap_or(1).max(1);
+    let step = |place: usize| chain.applies.get(place).map_or(0, |apply| apply.step);
+    step(each) - step(0)
+}
+
+/// Whether so many warps can run one code: each has as many applies, of the same functions on the
+/// same boxes, some steps after those of the warp before.
+fn is_periodic(chain: &Chain, warps: i64) -> bool {
+    let applies = &chain.applies;
+    let count = usize::try_from(warps).unwrap_or(0);
+    if count == 0 || !applies.len().is_multiple_of(count) {
+        return false;
+    }
+    let each = applies.len() / count;
+    let between = part_steps(chain, warps);
+    let alike = |(one, other): (&&Apply, &&Apply)| {
+        one.pieces == other.pieces && one.main == other.main && one.step + between == other.step
+    };
+    applies.iter().zip(applies.iter().skip(each)).all(alike)
+}
+
+/// The first warp's part of a kernel, its pipeline, and the number of warps: the fewest that have
+/// registers for their steps.
+fn parts<'c>(
+    subject: &Subject<'c, '_>,
+    kernel: &Kernel<'c>,
+    (chain, width): (&Chain<'_, 'c>, i64),
+    asked: Option<i64>,
+) -> Result<(Kernel<'c>, Stage<'c>, i64), Error> {
+    let mut fewest = None;
+    for warps in (1..=MOST_WARPS).filter(|warps| asked.is_none_or(|asked| asked == *warps)) {
+        if !is_periodic(chain, warps) {
+            continue;
+        }
+        let each = chain.applies.len() / usize::try_from(warps).unwrap_or(1);
+        let applies: Vec<_> = chain.applies.iter().take(each).copied().cloned().collect();
+        let last = applies.last().and_then(|apply| apply.outputs.first()).map(|(_, tile)| *tile);
+        let last = last.ok_or_else(|| Error::internal("a warp without steps"))?;
+        let store = match chain.store {
+            TileOp::Store { op, field, .. } => TileOp::Store { op: *op, field, tile: last },
+            other => other.clone(),
+        };
+        let mut part = kernel.clone();
+        part.body = vec![chain.load.clone()];
+        part.body.extend(applies.into_iter().map(TileOp::Apply));
+        part.body.push(store);
+        let stage = match Stage::in_flight(subject, &part, (1, width)) {
+            Err(error) if error.is_decline() && asked.is_none() && warps < MOST_WARPS => continue,
+            stage => stage?,
+        };
+        let registers = stage.pipeline.registers;
+        if asked.is_some() || registers <= budget(warps, subject.device) {
+            return Ok((part, stage, warps));
+        }
+        fewest = Some(fewest.map_or(registers, |fewest: i64| fewest.min(registers)));
+    }
+    let message = match fewest {
+        Some(registers) => format!(
+            "the rows in flight of a lane with {width} cells take {registers} registers with the \
+             steps shared among up to {MOST_WARPS} warps, more than there are; give a lane fewer \
+             cells, or make the pyramid height smaller"
+        ),
+        None => format!(
+            "the applies of a launch are not as many alike parts as the {} warps of a block; make \
+             the pyramid height a multiple of them",
+            asked.unwrap_or(1)
+        ),
+    };
+    Err(decline(kernel, Decline::Registers, message))
+}
+
+/// Registers of the estimate that ptxas finds room for beyond those of a lane: the rows of two
+/// steps share some.
+const SHARED: i64 = 30;
+
+/// Registers of a lane, by the estimate, with so many warps a block.
+fn budget(warps: i64, device: &Device) -> i64 {
+    registers::limit(i64::from(device.registers_per_thread), warps * WARP, device) + SHARED
+}
+
+/// A decline at the tile kernel.
+pub fn decline(kernel: &Kernel, reason: Decline, message: String) -> Error {
+    Error::declined(reason, message).at(mlir::place(kernel.op.location()))
+}

@@ -1,0 +1,80 @@
+//! The strategy `relay`: in two dimensions, the warps of a block are stages of time. Each computes
+//! some steps of wide rows in registers and hands the rows to the next.
+
+mod layout;
+pub mod lower_relay;
+mod rings;
+mod schedule;
+mod transfers;
+mod walk;
+
+use crate::pass::Pass;
+use crate::schedule::launch_groups::Group;
+use crate::schedule::strategy::{Candidates, Shape, Strategy};
+use crate::subject::Subject;
+use std::ops::RangeInclusive;
+use stencil_dialects::error::Error;
+use stencil_dialects::tiled::{Choice, Halo, Schedule};
+
+/// The name in the IR and on the command line.
+pub const NAME: &str = "relay";
+
+/// The descriptor.
+pub struct Relay;
+
+impl Strategy for Relay {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn ranks(&self) -> RangeInclusive<usize> {
+        2..=2
+    }
+
+    fn lowering(&self) -> Box<dyn Pass> {
+        Box::new(lower_relay::LowerRelay::default())
+    }
+
+    fn widened_dimension(&self, rank: usize) -> usize {
+        rank.saturating_sub(1)
+    }
+
+    fn shape(&self, _: &Subject, _: &Group) -> Result<Shape, Error> {
+        Ok(Shape { tile: vec![schedule::ROWS, 1], per_thread: vec![1, schedule::WIDTH] })
+    }
+
+    fn pyramid_height(
+        &self,
+        subject: &Subject,
+        group: &Group,
+        schedule: &Schedule,
+    ) -> Result<i64, Error> {
+        schedule::pyramid_height(subject, &group.applies, &schedule.per_thread)
+    }
+
+    fn fit(
+        &self,
+        subject: &Subject,
+        group: &Group,
+        schedule: &Schedule,
+        halos: &[&Halo],
+    ) -> Result<Option<Vec<i64>>, Error> {
+        schedule::tile(subject, group, schedule, halos).map(Some)
+    }
+
+    fn candidates(&self, _: &Subject, _: usize, _: &Choice) -> Result<Vec<Candidates>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn copies(&self, per_thread: &[i64]) -> i64 {
+        per_thread.iter().copied().fold(1, i64::saturating_mul)
+    }
+
+    fn usual_copies(&self, _: usize) -> i64 {
+        4
+    }
+
+    fn keeps_cells(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,316 @@
+//! The walk of a block along its tile: the loops over rows.
+
+use super::layout::Layout;
+use super::rings::{Rings, Slot};
+use super::transfers::{ShareChecks, Shares};
+use crate::kernel::frame::Frame;
+use crate::kernel::interior::Limits;
+use crate::kernel::lane_cells::{Beyond, LaneCells};
+use crate::kernel::lanes::WARP;
+use crate::strategies::stream::in_flight::InFlight;
+use crate::strategies::stream::rims::{RimChecks, Rims};
+use crate::strategies::stream::updates::Updates;
+use melior::ir::operation::OperationLike;
+use std::collections::VecDeque;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
+use stencil_dialects::tiled::{Kernel, TileOp};
+
+/// The code of one walk.
+pub struct Walk<'c, 'p> {
+    /// The kernel that is made.
+    frame: &'p Frame<'c, 'p>,
+    /// The same as the warp sees it, whose steps are later ones.
+    later: Frame<'c, 'p>,
+    kernel: &'p Kernel<'c>,
+    layout: &'p Layout<'c>,
+    cells: LaneCells<'c>,
+    shares: Shares<'c, 'p>,
+    rings: Rings<'c>,
+    warp: Val<'c>,
+    /// Rows that the warp runs behind those that are loaded.
+    behind: Val<'c>,
+    /// The first row that is loaded, and the end of the loop.
+    ends: (Val<'c>, Val<'c>),
+    beyond: Beyond,
+}
+
+/// The checks of a tile at a rim.
+struct Checks<'c> {
+    lane: RimChecks<'c>,
+    shares: ShareChecks<'c>,
+}
+
+/// The halves of the rings between two barriers.
+#[derive(Clone, Copy)]
+struct Halves<'c> {
+    put: Val<'c>,
+    take: Val<'c>,
+}
+
+impl<'c, 'p> Walk<'c, 'p> {
+    /// Computes what all loops need.
+    pub fn new(
+        frame: &'p Frame<'c, 'p>,
+        kernel: &'p Kernel<'c>,
+        layout: &'p Layout<'c>,
+        tile_rows: Val<'c>,
+    ) -> Result<Self, Error> {
+        let builder = &frame.builder;
+        let ([first, origin], [warp, lane]) = (frame.origin.as_slice(), frame.thread.as_slice())
+        else {
+            return Err(Error::internal("a tile that has not two dimensions"));
+        };
+        let beyond = if layout.stage.wraps { Beyond::Repeated } else { Beyond::Nearest };
+        let last = frame.scope.bounds(builder, frame.scope.hull.upper)?.first().copied();
+        let last = last.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let left = builder.add_constant(builder.binary("arith.subi", last, *first)?, 1)?;
+        // A half of the last tile may begin beyond it.
+        let left = builder.binary("arith.maxsi", left, builder.index(0)?)?;
+        let rows = builder.binary("arith.minsi", tile_rows, left)?;
+        let width = layout.stage.width;
+        let column = builder.multiply_constant(*lane, width)?;
+        let left = builder.add_constant(builder.add(*origin, column)?, -layout.left)?;
+        let columns = (0..width).map(|cell| builder.add_constant(left, cell));
+        let cells = LaneCells { rows: vec![None], columns: columns.collect::<Result<_, _>>()? };
+        let thread = builder.add(builder.multiply_constant(*warp, WARP)?, *lane)?;
+        let tile_columns = kernel.schedule.tile.last().copied().unwrap_or(1);
+        let shares = Shares::new(frame, layout, (thread, tile_columns), (*first, rows), beyond)?;
+        let buffer = frame.shared.first().copied();
+        let buffer = buffer.ok_or_else(|| Error::internal("a block without rings"))?;
+        let mut start = builder.add_constant(*first, -layout.above)?;
+        if beyond == Beyond::Nearest {
+            // Rows before the grid alone are skipped.
+            let grid = frame.scope.program.grid_of(layout.field)?;
+            if let Some(lower) = frame.scope.bounds(builder, grid.lower)?.first() {
+                start = builder.binary("arith.maxsi", *lower, start)?;
+            }
+        }
+        let end = builder.add_constant(builder.add(*first, rows)?, layout.fill())?;
+        let steps = builder.multiply_constant(*warp, layout.steps)?;
+        Ok(Self {
+            frame,
+            later: frame.later(builder, steps)?,
+            kernel,
+            layout,
+            cells,
+            shares,
+            rings: Rings { buffer, column, width },
+            warp: *warp,
+            behind: builder.multiply_constant(*warp, layout.behind)?,
+            ends: (start, end),
+            beyond,
+        })
+    }
+
+    /// The whole tile: a version without checks for tiles at no rim, and one with.
+    pub fn tile(&self) -> Result<(), Error> {
+        let builder = &self.frame.builder;
+        self.begin(builder)?;
+        let limits = Limits::of(self.frame, self.kernel, |op, halo| {
+            Ok(match op {
+                TileOp::Load { .. } => self.layout.loaded(self.kernel),
+                _ => halo.clone(),
+            })
+        })?;
+        // Without checks all cells of the layout are computed, those beyond the halo too.
+        let limits = limits.filter(|_| self.layout.stage.total.values().all(|total| *total));
+        let condition = match limits {
+            Some(limits) => limits.condition(self.frame, builder, self.kernel, 0)?,
+            None => None,
+        };
+        let version = |checked| {
+            move |builder: &Builder<'c>| self.version(builder, checked).map(|()| Vec::new())
+        };
+        match condition {
+            Some(interior) => {
+                builder.choose(interior, &[], version(false), version(true)).map(|_| ())
+            }
+            None => self.version(builder, true),
+        }
+    }
+
+    /// Zeros for the rows that a warp takes before the one before it has any.
+    fn begin(&self, builder: &Builder<'c>) -> Result<(), Error> {
+        let later = builder.compare(Compare::Gt, self.warp, builder.index(0)?)?;
+        let zero = builder.zero(self.layout.element)?;
+        let zeros = vec![zero; usize::try_from(self.layout.stage.width).unwrap_or(1)];
+        builder.when(later, |builder| {
+            for row in 0..self.layout.rows {
+                let (half, row) = (builder.index(1)?, builder.index(row)?);
+                self.rings.put(builder, Slot { ring: self.warp, half, row }, &zeros)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The loop over rows.
+    fn version(&self, builder: &Builder<'c>, checked: bool) -> Result<(), Error> {
+        let checks = match checked {
+            true => {
+                let about = (&self.layout.part, &self.cells);
+                let vector = |_: &str| Ok(1);
+                let lane = RimChecks::new(&self.later, builder, about, self.beyond, vector)?;
+                Some(Checks { lane, shares: self.shares.checks(builder)? })
+            }
+            false => None,
+        };
+        let (checks, rows) = (checks.as_ref(), self.layout.rows);
+        let (start, end) = self.ends;
+        let first = self.load(builder, start, checks)?;
+        self.fill(builder, builder.index(1)?, &first)?;
+        barrier(builder)?;
+        let initial = self.initial(builder)?;
+        // At a rim registers matter more than moves.
+        let body = if checked { rows } else { self.layout.body() };
+        let bounds = (start, end, builder.index(body)?);
+        builder.carry(bounds, &initial.flat(), |builder, row, carried| {
+            let mut state = initial.with(carried);
+            for first in (0..body).step_by(usize::try_from(rows).unwrap_or(1)) {
+                let row = builder.add_constant(row, first)?;
+                state = self.between_barriers(builder, state, row, checks)?;
+            }
+            Ok(state.flat())
+        })?;
+        Ok(())
+    }
+
+    /// Zeros in all windows.
+    fn initial(&self, builder: &Builder<'c>) -> Result<InFlight<'c>, Error> {
+        let stage = &self.layout.stage;
+        let zeros = stage.elements.iter().map(|element| builder.zero(*element));
+        let zeros = zeros.collect::<Result<Vec<_>, _>>()?;
+        let waiting = vec![VecDeque::new(); zeros.len()];
+        Ok(InFlight::new(&stage.pipeline, stage.width, &zeros, waiting))
+    }
+
+    /// The thread's cells of the rows from one on, as many as lie between two barriers.
+    fn load(
+        &self,
+        builder: &Builder<'c>,
+        first: Val<'c>,
+        checks: Option<&Checks<'c>>,
+    ) -> Result<Vec<Vec<Val<'c>>>, Error> {
+        let checks = checks.map(|checks| &checks.shares);
+        let row = |row| self.shares.load(builder, builder.add_constant(first, row)?, checks);
+        (0..self.layout.rows).map(row).collect()
+    }
+
+    /// Puts loaded rows into a half of the first ring.
+    fn fill(
+        &self,
+        builder: &Builder<'c>,
+        half: Val<'c>,
+        rows: &[Vec<Val<'c>>],
+    ) -> Result<(), Error> {
+        let ring = builder.index(0)?;
+        for (row, cells) in (0..).zip(rows) {
+            let slot = Slot { ring, half, row: builder.index(row)? };
+            self.shares.keep(builder, cells, |builder, place, cell| {
+                self.rings.fill(builder, (slot, place), cell)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The work between two barriers. `first` is the row that the first warp takes first.
+    fn between_barriers(
+        &self,
+        builder: &Builder<'c>,
+        state: InFlight<'c>,
+        first: Val<'c>,
+        checks: Option<&Checks<'c>>,
+    ) -> Result<InFlight<'c>, Error> {
+        let (layout, one) = (self.layout, builder.index(1)?);
+        let done = builder.binary("arith.subi", first, self.ends.0)?;
+        let count = builder.index(layout.rows)?;
+        let turn = if layout.rows == 1 { done } else { builder.binary("arith.divui", done, count)? };
+        let put = builder.binary("arith.andi", turn, one)?;
+        let halves = Halves { put, take: builder.binary("arith.xori", put, one)? };
+        let ring = builder.index(layout.warps)?;
+        for number in 0..layout.rows {
+            let row = builder.add_constant(first, number - layout.fill())?;
+            let slot = Slot { ring, half: halves.take, row: builder.index(number)? };
+            let checks = checks.map(|checks| &checks.shares);
+            self.shares.store(builder, row, checks, |builder, place| {
+                self.rings.cell(builder, slot, place)
+            })?;
+        }
+        let next = self.load(builder, builder.add_constant(first, layout.rows)?, checks)?;
+        let first = builder.binary("arith.subi", first, self.behind)?;
+        let mut state = state;
+        if checks.is_some() && layout.rows > 1 {
+            let bounds = (builder.index(0)?, count, one);
+            let flat = builder.carry(bounds, &state.flat(), |builder, number, carried| {
+                let mut state = state.with(carried);
+                let row = builder.add(first, number)?;
+                self.row(builder, &mut state, (row, number), halves, checks)?;
+                Ok(state.flat())
+            })?;
+            state = state.with(&flat);
+        } else {
+            for number in 0..layout.rows {
+                let place = (builder.add_constant(first, number)?, builder.index(number)?);
+                self.row(builder, &mut state, place, halves, checks)?;
+            }
+        }
+        self.fill(builder, halves.put, &next)?;
+        barrier(builder)?;
+        Ok(state)
+    }
+
+    /// One row of the warp: that which it takes, and its number since the last barrier.
+    fn row(
+        &self,
+        builder: &Builder<'c>,
+        state: &mut InFlight<'c>,
+        (row, number): (Val<'c>, Val<'c>),
+        halves: Halves<'c>,
+        checks: Option<&Checks<'c>>,
+    ) -> Result<(), Error> {
+        let (stage, part) = (&self.layout.stage, &self.layout.part);
+        let rims = Rims { planes: checks.is_some(), rim_checks: checks.map(|checks| &checks.lane) };
+        let (frame, cells, beyond) = (&self.later, &self.cells, self.beyond);
+        let updates = Updates { frame, layout: stage, cells, beyond };
+        let push = |state: &mut InFlight<'c>, tile, cells: &[Val<'c>]| {
+            let value = stage.value(tile)?;
+            for (position, cell) in stage.positions().zip(cells) {
+                state.push(value, position, *cell)?;
+            }
+            updates.take_edges(builder, state, value)
+        };
+        let mut loaded = 0;
+        for (operation, op) in part.body.iter().enumerate() {
+            match op {
+                TileOp::Load { tile, .. } => {
+                    loaded = stage.window(*tile)?.lag;
+                    let slot = Slot { ring: self.warp, half: halves.take, row: number };
+                    push(state, *tile, &self.rings.take(builder, slot)?)?;
+                }
+                TileOp::Apply(apply) => {
+                    let builder = &Builder { location: apply.op.location(), ..*builder };
+                    let Some((_, tile)) = apply.outputs.first() else { continue };
+                    let lag = stage.window(*tile)?.lag - loaded;
+                    let row = builder.add_constant(row, -lag)?;
+                    let new = updates.apply(builder, state, (operation, apply), row, rims)?;
+                    push(state, *tile, &new.concat())?;
+                }
+                TileOp::Store { tile, .. } => {
+                    let value = stage.value(*tile)?;
+                    let cells = stage.positions().map(|position| state.get(value, position, 0));
+                    let cells = cells.collect::<Result<Vec<_>, _>>()?;
+                    let ring = builder.add_constant(self.warp, 1)?;
+                    let slot = Slot { ring, half: halves.put, row: number };
+                    self.rings.put(builder, slot, &cells)?;
+                }
+            }
+        }
+        state.age();
+        Ok(())
+    }
+}
+
+fn barrier(builder: &Builder) -> Result<(), Error> {
+    builder.op("gpu.barrier", &[], &[], &[]).map(|_| ())
+}
