@@ -8,8 +8,11 @@ use crate::strategies::stream::registers;
 use crate::subject::Subject;
 use melior::ir::Type;
 use melior::ir::operation::OperationLike;
+use std::collections::BTreeSet;
+use stencil_dialects::affine::Linear;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Apply, Halo, Kernel, TileOp};
 use stencil_runtime::device::Device;
 
@@ -31,6 +34,8 @@ pub struct Layout<'c> {
     pub element: Type<'c>,
     /// Rows between two barriers.
     pub rows: i64,
+    /// Rows beyond those that are loaded which are brought into the level 2 cache; 0 for none.
+    pub prefetch: i64,
     /// Cells of a row of all lanes.
     pub row_cells: i64,
     /// Cells before the tile's first column.
@@ -41,6 +46,10 @@ pub struct Layout<'c> {
     pub above: i64,
     /// Rows after the tile's last.
     pub below: i64,
+    /// The columns of a lane that rims of columns may lie in; any where there are none.
+    pub rim_columns: Option<BTreeSet<i64>>,
+    /// Registers that a lane needs, estimated.
+    pub estimate: i64,
     /// Registers that a lane may take.
     pub limit: i64,
 }
@@ -51,6 +60,9 @@ struct Chain<'k, 'c> {
     applies: Vec<&'k Apply<'c>>,
     store: &'k TileOp<'c>,
 }
+
+/// Rows beyond those that are loaded which are prefetched.
+const PREFETCH: i64 = 4;
 
 /// The most warps of a block: more would leave a lane fewer than 128 registers.
 const MOST_WARPS: i64 = 16;
@@ -94,10 +106,14 @@ impl<'c> Layout<'c> {
             return Err(decline(kernel, Decline::TileShape, message));
         }
         let (loaded, stored) = part_ends(&part, &stage)?;
-        let estimate = stage.pipeline.registers;
+        let estimate = estimate(&stage);
         let limit = registers::limit(estimate, warps * WARP, subject.device);
         let steps = part_steps(&chain, warps);
         let behind = rows + stored - loaded;
+        let rim_columns = match stage.selects || stage.wraps || stage.total.values().any(|all| !all) {
+            true => None,
+            false => rim_columns(subject.program, &part, (left, row_cells))?,
+        };
         Ok(Self {
             part,
             stage,
@@ -106,11 +122,14 @@ impl<'c> Layout<'c> {
             field,
             element,
             rows,
+            prefetch: PREFETCH,
             row_cells,
             left,
             behind,
             above,
             below,
+            rim_columns,
+            estimate,
             limit,
         })
     }
@@ -271,7 +290,7 @@ fn parts<'c>(
             Err(error) if error.is_decline() && asked.is_none() && warps < MOST_WARPS => continue,
             stage => stage?,
         };
-        let registers = stage.pipeline.registers;
+        let registers = estimate(&stage);
         if asked.is_some() || registers <= budget(warps, subject.device) {
             return Ok((part, stage, warps));
         }
@@ -290,6 +309,54 @@ fn parts<'c>(
         ),
     };
     Err(decline(kernel, Decline::Registers, message))
+}
+
+/// The columns of a lane that hold the first or the last columns of the grid in some tile, those
+/// that no piece covers; none where they are not known, or as many as a lane has. A tile's rows begin
+/// `left` cells before the tile and have `row_cells`.
+fn rim_columns<'c>(
+    program: &Program<'c>,
+    part: &Kernel<'c>,
+    (left, row_cells): (i64, i64),
+) -> Result<Option<BTreeSet<i64>>, Error> {
+    let schedule = &part.schedule;
+    let (Some(columns), Some(width)) = (schedule.tile.last(), schedule.per_thread.last()) else {
+        return Ok(None);
+    };
+    let last_of = |map| Linear::of_map(map).and_then(|bounds| bounds.last().cloned());
+    let gap = |from, to| {
+        let gap = last_of(to)?.minus(&last_of(from)?)?;
+        gap.is_constant().then_some(gap.constant)
+    };
+    let mut found = BTreeSet::new();
+    for apply in part.applies() {
+        let ([piece], [(field, _)]) = (apply.pieces.as_slice(), apply.outputs.as_slice()) else {
+            return Ok(None);
+        };
+        let grid = program.grid_of(field)?;
+        let (Some(before), Some(after), Some(last)) = (
+            gap(grid.lower, piece.lower),
+            gap(piece.upper, grid.upper),
+            gap(grid.lower, grid.upper),
+        ) else {
+            return Ok(None);
+        };
+        if before >= *width || after >= *width {
+            return Ok(None);
+        }
+        for column in (0..before).chain(last + 1 - after..=last) {
+            let place = column + left;
+            let tiles = (place - row_cells).div_euclid(*columns) + 1..=place.div_euclid(*columns);
+            found.extend(tiles.map(|tile| (place - tile * columns).rem_euclid(*width)));
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Registers of a lane, estimated. Rows come from shared memory in their turn, so none wait.
+fn estimate(stage: &Stage) -> i64 {
+    let words = stage.elements.first().map_or(1, |element| lanes::words(*element));
+    stage.pipeline.registers - stage.pipeline.ahead * stage.width * words
 }
 
 /// Registers of the estimate that ptxas finds room for beyond those of a lane: the rows of two

@@ -63,6 +63,7 @@ pub const INFO: Info = Info {
     summary: "lower tile kernels of strategy relay: warps as stages of time",
     options: &[
         ("rows", "rows between two barriers (default: 1)"),
+        ("prefetch", "rows beyond those brought into the level 2 cache (default: 4)"),
         ("warps", "warps of a block (default: as few as have registers for the steps)"),
         MAX_SHARED,
         MAX_THREADS,
@@ -71,6 +72,7 @@ pub const INFO: Info = Info {
     read: |options: &Options| {
         Ok(Box::new(LowerRelay {
             rows: options.integer("rows", 1..=64)?,
+            prefetch: options.integer("prefetch", 0..=64)?,
             warps: options.integer("warps", 1..=64)?,
             registers: options.integer("registers", 16..=u32::MAX.into())?,
             limits: BlockLimits::read(options)?,
@@ -83,6 +85,8 @@ pub const INFO: Info = Info {
 pub struct LowerRelay {
     /// Rows between two barriers.
     pub rows: Option<i64>,
+    /// Rows beyond those that are loaded which are brought into the level 2 cache.
+    pub prefetch: Option<i64>,
     /// Warps of a block.
     pub warps: Option<i64>,
     /// Registers that a thread may take.
@@ -97,7 +101,12 @@ impl Pass for LowerRelay {
     }
 
     fn options(&self) -> Vec<(&'static str, String)> {
-        let own = [("rows", self.rows), ("warps", self.warps), ("registers", self.registers)];
+        let own = [
+            ("rows", self.rows),
+            ("prefetch", self.prefetch),
+            ("warps", self.warps),
+            ("registers", self.registers),
+        ];
         let own = own.into_iter().filter_map(|(name, value)| Some((name, value?.to_string())));
         own.chain(self.limits.options()).collect()
     }
@@ -119,6 +128,7 @@ impl LowerRelay {
     ) -> Result<(), Error> {
         let rows = self.rows.unwrap_or(1);
         let mut layout = Layout::plan(subject, kernel, (rows, self.warps))?;
+        layout.prefetch = self.prefetch.unwrap_or(layout.prefetch);
         layout.limit = self.registers.unwrap_or(layout.limit);
         let most = subject.device.registers_per_thread;
         if layout.limit > most.into() {
@@ -144,7 +154,7 @@ impl LowerRelay {
             rim_first: true,
             margin: &margin,
             registers: Some(layout.limit),
-            estimate: layout.stage.pipeline.registers,
+            estimate: layout.estimate,
             row_distance: match layout.stage.wraps
                 || footprint::gathers_own(subject.module, kernel)?
             {

@@ -4,6 +4,7 @@
 use super::layout::Layout;
 use crate::kernel::frame::Frame;
 use crate::kernel::lane_cells::{self, Beyond};
+use crate::kernel::lanes;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
@@ -28,7 +29,17 @@ pub struct Shares<'c, 'p> {
     pub cells: Vec<Share<'c>>,
     /// The tile's first row, and how many it has.
     tile: (Val<'c>, Val<'c>),
+    /// The sector of a row that the thread prefetches.
+    sector: Sector<'c>,
     beyond: Beyond,
+}
+
+/// A sector of a row.
+struct Sector<'c> {
+    /// Its first column in the grid.
+    column: Val<'c>,
+    /// Whether the row has it.
+    exists: Val<'c>,
 }
 
 /// What tiles at a rim check of each cell of a thread.
@@ -37,6 +48,8 @@ pub struct ShareChecks<'c> {
     inside: Vec<Val<'c>>,
     /// Whether the columns lie in the grid.
     in_grid: Vec<Val<'c>>,
+    /// The column that is prefetched in place of the sector's.
+    sector: Val<'c>,
     /// The condition that the grid has a cell, where it may have none.
     some: Option<Val<'c>>,
 }
@@ -69,7 +82,12 @@ impl<'c, 'p> Shares<'c, 'p> {
             let in_tile = builder.compare(Compare::Below, in_row, builder.index(columns)?)?;
             cells.push(Share { place, column: builder.add(*origin, in_row)?, exists, in_tile });
         }
-        Ok(Self { frame, layout, cells, tile, beyond })
+        let each = i64::try_from(lanes::cells_of_a_sector(layout.element)).unwrap_or(1);
+        let place = builder.multiply_constant(thread, each)?;
+        let exists = builder.compare(Compare::Lt, place, builder.index(layout.row_cells)?)?;
+        let column = builder.add(*origin, builder.add_constant(place, -layout.left)?)?;
+        let sector = Sector { column, exists };
+        Ok(Self { frame, layout, cells, tile, sector, beyond })
     }
 
     /// The checks of a tile at a rim.
@@ -86,7 +104,8 @@ impl<'c, 'p> Shares<'c, 'p> {
             in_grid.push(builder.both(after, before)?);
         }
         let some = lane_cells::some(self.frame, builder, grid)?;
-        Ok(ShareChecks { inside, in_grid, some })
+        let sector = self.beyond.inside(builder, self.sector.column, [first, last], 1)?;
+        Ok(ShareChecks { inside, in_grid, sector, some })
     }
 
     /// The thread's cells of a row of the grid. Rows below those that the tile needs are not
@@ -98,9 +117,7 @@ impl<'c, 'p> Shares<'c, 'p> {
         checks: Option<&ShareChecks<'c>>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let (frame, field) = (self.frame, self.layout.field);
-        let (first, rows) = self.tile;
-        let last = builder.add_constant(builder.add(first, rows)?, self.layout.below - 1)?;
-        let mut row = builder.binary("arith.minsi", row, last)?;
+        let mut row = self.needed(builder, row)?;
         if checks.is_some() {
             row = self.beyond.plane(frame, builder, frame.scope.program.grid_of(field)?, row)?;
         }
@@ -126,6 +143,29 @@ impl<'c, 'p> Shares<'c, 'p> {
             });
         }
         Ok(loaded)
+    }
+
+    /// Prefetches a row of the grid into the level 2 cache, one thread a sector.
+    pub fn prefetch(
+        &self,
+        builder: &Builder<'c>,
+        row: Val<'c>,
+        checks: Option<&ShareChecks<'c>>,
+    ) -> Result<(), Error> {
+        let (frame, field) = (self.frame, self.layout.field);
+        let row = self.needed(builder, row)?;
+        builder.when(self.sector.exists, |builder| {
+            let column = checks.map_or(self.sector.column, |checks| checks.sector);
+            let at = frame.scope.cell(builder, field, &[row, column])?;
+            lanes::prefetch(builder, frame.source(field)?, &at)
+        })
+    }
+
+    /// The row, or the last one that the tile needs where it lies below.
+    fn needed(&self, builder: &Builder<'c>, row: Val<'c>) -> Result<Val<'c>, Error> {
+        let (first, rows) = self.tile;
+        let last = builder.add_constant(builder.add(first, rows)?, self.layout.below - 1)?;
+        builder.binary("arith.minsi", row, last)
     }
 
     /// Puts cells that were loaded into a row of shared memory.

@@ -31,13 +31,28 @@ pub struct Walk<'c, 'p> {
     warp: Val<'c>,
     /// Rows that the warp runs behind those that are loaded.
     behind: Val<'c>,
+    /// The tile's first row.
+    first: Val<'c>,
     /// The first row that is loaded, and the end of the loop.
     ends: (Val<'c>, Val<'c>),
     beyond: Beyond,
 }
 
+/// The rims that a tile may meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    /// None.
+    Inner,
+    /// Rims of columns.
+    Columns,
+    /// Those of rows and columns.
+    Rim,
+}
+
 /// The checks of a tile at a rim.
 struct Checks<'c> {
+    /// Whether it may be a rim of rows.
+    rows: bool,
     lane: RimChecks<'c>,
     shares: ShareChecks<'c>,
 }
@@ -99,6 +114,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             rings: Rings { buffer, column, width },
             warp: *warp,
             behind: builder.multiply_constant(*warp, layout.behind)?,
+            first: *first,
             ends: (start, end),
             beyond,
         })
@@ -116,19 +132,24 @@ impl<'c, 'p> Walk<'c, 'p> {
         })?;
         // Without checks all cells of the layout are computed, those beyond the halo too.
         let limits = limits.filter(|_| self.layout.stage.total.values().all(|total| *total));
-        let condition = match limits {
-            Some(limits) => limits.condition(self.frame, builder, self.kernel, 0)?,
-            None => None,
+        let Some(limits) = limits else { return self.version(builder, Version::Rim) };
+        let version = |version| {
+            move |builder: &Builder<'c>| self.version(builder, version).map(|()| Vec::new())
         };
-        let version = |checked| {
-            move |builder: &Builder<'c>| self.version(builder, checked).map(|()| Vec::new())
+        let [from, to] = limits.range(self.frame, builder)?;
+        let rows = self.kernel.schedule.tile.first().copied().unwrap_or(1);
+        let (first, last) = (self.first, builder.add_constant(self.first, rows - 1)?);
+        let after = builder.compare(Compare::Ge, first, from)?;
+        let rows = builder.both(after, builder.compare(Compare::Le, last, to)?)?;
+        let columns = limits.condition(self.frame, builder, self.kernel, 1)?;
+        let columns = columns.ok_or_else(|| Error::internal("a kernel without limits"))?;
+        // All dimensions tell other pieces from the main one.
+        let single = self.layout.part.applies().all(|apply| apply.pieces.len() == 1);
+        let at_columns = if single { Version::Columns } else { Version::Rim };
+        let beside = |builder: &Builder<'c>| {
+            builder.choose(columns, &[], version(Version::Inner), version(at_columns))
         };
-        match condition {
-            Some(interior) => {
-                builder.choose(interior, &[], version(false), version(true)).map(|_| ())
-            }
-            None => self.version(builder, true),
-        }
+        builder.choose(rows, &[], beside, version(Version::Rim)).map(|_| ())
     }
 
     /// Zeros for the rows that a warp takes before the one before it has any.
@@ -146,15 +167,16 @@ impl<'c, 'p> Walk<'c, 'p> {
     }
 
     /// The loop over rows.
-    fn version(&self, builder: &Builder<'c>, checked: bool) -> Result<(), Error> {
-        let checks = match checked {
-            true => {
+    fn version(&self, builder: &Builder<'c>, version: Version) -> Result<(), Error> {
+        let checks = match version {
+            Version::Inner => None,
+            Version::Columns | Version::Rim => {
                 let about = (&self.layout.part, &self.cells);
                 let vector = |_: &str| Ok(1);
                 let lane = RimChecks::new(&self.later, builder, about, self.beyond, vector)?;
-                Some(Checks { lane, shares: self.shares.checks(builder)? })
+                let rows = version == Version::Rim;
+                Some(Checks { rows, lane, shares: self.shares.checks(builder)? })
             }
-            false => None,
         };
         let (checks, rows) = (checks.as_ref(), self.layout.rows);
         let (start, end) = self.ends;
@@ -162,8 +184,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         self.fill(builder, builder.index(1)?, &first)?;
         barrier(builder)?;
         let initial = self.initial(builder)?;
-        // At a rim registers matter more than moves.
-        let body = if checked { rows } else { self.layout.body() };
+        // At a rim of rows registers matter more than moves.
+        let body = if version == Version::Rim { rows } else { self.layout.body() };
         let bounds = (start, end, builder.index(body)?);
         builder.carry(bounds, &initial.flat(), |builder, row, carried| {
             let mut state = initial.with(carried);
@@ -238,9 +260,15 @@ impl<'c, 'p> Walk<'c, 'p> {
             })?;
         }
         let next = self.load(builder, builder.add_constant(first, layout.rows)?, checks)?;
+        if layout.prefetch > 0 && !checks.is_some_and(|checks| checks.rows) {
+            for number in 0..layout.rows {
+                let row = builder.add_constant(first, layout.rows + layout.prefetch + number)?;
+                self.shares.prefetch(builder, row, checks.map(|checks| &checks.shares))?;
+            }
+        }
         let first = builder.binary("arith.subi", first, self.behind)?;
         let mut state = state;
-        if checks.is_some() && layout.rows > 1 {
+        if checks.is_some_and(|checks| checks.rows) && layout.rows > 1 {
             let bounds = (builder.index(0)?, count, one);
             let flat = builder.carry(bounds, &state.flat(), |builder, number, carried| {
                 let mut state = state.with(carried);
@@ -270,7 +298,11 @@ impl<'c, 'p> Walk<'c, 'p> {
         checks: Option<&Checks<'c>>,
     ) -> Result<(), Error> {
         let (stage, part) = (&self.layout.stage, &self.layout.part);
-        let rims = Rims { planes: checks.is_some(), rim_checks: checks.map(|checks| &checks.lane) };
+        let rims = Rims {
+            planes: checks.is_some_and(|checks| checks.rows),
+            rim_checks: checks.map(|checks| &checks.lane),
+            columns: self.layout.rim_columns.as_ref(),
+        };
         let (frame, cells, beyond) = (&self.later, &self.cells, self.beyond);
         let updates = Updates { frame, layout: stage, cells, beyond };
         let push = |state: &mut InFlight<'c>, tile, cells: &[Val<'c>]| {

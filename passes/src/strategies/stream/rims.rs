@@ -2,7 +2,7 @@
 
 use crate::kernel::frame::Frame;
 use crate::kernel::lane_cells::{Beyond, BoxCells, LaneCells};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::tiled::{Kernel, TileOp};
@@ -14,6 +14,8 @@ pub struct Rims<'c, 'r> {
     pub planes: bool,
     /// The checks of rows and columns, where it may meet their rims.
     pub rim_checks: Option<&'r RimChecks<'c>>,
+    /// The columns of a lane that rims of columns may lie in; any where there are none.
+    pub columns: Option<&'r BTreeSet<i64>>,
 }
 
 /// The checks of cells at a rim.

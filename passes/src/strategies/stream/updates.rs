@@ -1,6 +1,6 @@
 //! New values of a plane: the point function of each cell on cells in flight.
 
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Position};
 use super::layout::Layout;
 use super::rims::Rims;
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
@@ -25,6 +25,8 @@ struct Cell<'c, 's> {
     /// Its place in the lane: row and column.
     position: (i64, i64),
     point: Vec<Val<'c>>,
+    /// Whether it may lie at a rim of columns.
+    at_rim: bool,
     rules: Rules,
 }
 
@@ -85,11 +87,12 @@ impl<'c> Updates<'c, '_> {
             .rim_checks
             .and_then(|rim_checks| rim_checks.repeated.get(&operation))
             .unwrap_or(self.cells);
-        let cell = |(position, (row, column))| Cell {
+        let cell = |(position, (row, column)): (Position, _)| Cell {
             state,
             apply,
             position,
             point: LaneCells::point(plane, row, column),
+            at_rim: rims.columns.is_none_or(|columns| columns.contains(&position.1)),
             rules,
         };
         let cells: Vec<_> = self.layout.positions().zip(points.each()).map(cell).collect();
@@ -154,6 +157,7 @@ impl<'c> Updates<'c, '_> {
     ) -> Result<Vec<Val<'c>>, Error> {
         let mut cases = Vec::new();
         for (piece, covered, plane) in pieces {
+            let covered = covered.filter(|_| at.at_rim);
             let inside = covered.and_then(|cells| cells.covered.get(number)).copied();
             let conditions: Vec<_> = plane.iter().copied().chain(inside).collect();
             let Some(covered) = builder.all(&conditions)? else {

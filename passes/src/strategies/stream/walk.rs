@@ -173,7 +173,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         } else {
             None
         };
-        let rims = |planes| Rims { planes, rim_checks: rim_checks.as_ref() };
+        let rims = |planes| Rims { planes, rim_checks: rim_checks.as_ref(), columns: None };
         let (checked, ahead) = (matches!(planes, Planes::Checked), self.layout.pipeline.ahead);
         let rim_ahead = if self.layout.pipeline.registers + CHECK_REGISTERS > self.layout.limit {
             1
