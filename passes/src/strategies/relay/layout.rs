@@ -2,7 +2,7 @@
 //! far each warp runs behind the one before, and the rows of shared memory.
 
 use super::NAME;
-use crate::kernel::lanes::{self, WARP};
+use crate::kernel::lanes::{self, WARP, WIDEST};
 use crate::strategies::stream::layout::Layout as Stage;
 use crate::strategies::stream::registers;
 use crate::subject::Subject;
@@ -38,6 +38,8 @@ pub struct Layout<'c> {
     pub prefetch: i64,
     /// Cells of a row of all lanes.
     pub row_cells: i64,
+    /// Neighbouring cells of a row that a thread loads and stores.
+    pub group: i64,
     /// Cells before the tile's first column.
     pub left: i64,
     /// Rows that a warp runs behind the one before.
@@ -124,6 +126,7 @@ impl<'c> Layout<'c> {
             rows,
             prefetch: PREFETCH,
             row_cells,
+            group: group(element, columns),
             left,
             behind,
             above,
@@ -166,6 +169,12 @@ impl<'c> Layout<'c> {
         let before = if !self.stage.wraps && rows > first { first - rows } else { 0 };
         vec![[before, 0], [0, 0]]
     }
+}
+
+/// Cells of the widest access of which a tile's row has a whole number.
+fn group(element: Type, columns: i64) -> i64 {
+    let widest = WIDEST / (4 * lanes::words(element)).min(WIDEST);
+    (1..=widest).rev().find(|cells| columns % cells == 0 && widest % cells == 0).unwrap_or(1)
 }
 
 /// How far all loads and applies of a kernel reach.

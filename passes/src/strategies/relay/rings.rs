@@ -1,8 +1,8 @@
 //! The rings of a block: rows that one warp hands to the next, those that are loaded for the first
 //! and those that the last one leaves to be stored.
 //!
-//! `rings x 2 x rows x cells of a row`. The rows between two barriers fill one half of each ring
-//! while the other half is read.
+//! A buffer `slots x cells`, whose rows hold a row of each ring. The rows between two barriers fill
+//! one half of the slots while the other half is read.
 
 use super::layout::Layout;
 use crate::kernel::lanes;
@@ -14,70 +14,73 @@ use stencil_dialects::mlir::Val;
 
 /// The type of the buffer.
 pub fn ty<'c>(builder: &Builder<'c>, layout: &Layout<'c>) -> Result<MemRefType<'c>, Error> {
-    let extents = [layout.warps + 1, 2, layout.rows, layout.row_cells];
+    let extents = [2 * layout.rows, (layout.warps + 1) * layout.row_cells];
     shared_memory::shared_type(builder, &extents, layout.element)
-}
-
-/// A row of a ring: the ring, its half, and the row's number since the last barrier.
-#[derive(Clone, Copy)]
-pub struct Slot<'c> {
-    /// The ring: that of the rows which the warp of this number reads.
-    pub ring: Val<'c>,
-    /// The half.
-    pub half: Val<'c>,
-    /// The row.
-    pub row: Val<'c>,
-}
-
-impl<'c> Slot<'c> {
-    fn at(self, column: Val<'c>) -> [Val<'c>; 4] {
-        [self.ring, self.half, self.row, column]
-    }
 }
 
 /// The rings as a lane sees them.
 pub struct Rings<'c> {
     /// The buffer.
-    pub buffer: Val<'c>,
-    /// The lane's first column.
-    pub column: Val<'c>,
+    buffer: Val<'c>,
+    /// The lane's first cell of the rows that its warp takes.
+    taken: Val<'c>,
+    /// That of the rows that it hands over.
+    handed: Val<'c>,
+    /// The first cell of the last ring.
+    last: i64,
     /// Cells of a lane.
-    pub width: i64,
+    width: i64,
 }
 
 impl<'c> Rings<'c> {
-    /// The lane's cells of a row.
-    pub fn take(&self, builder: &Builder<'c>, slot: Slot<'c>) -> Result<Vec<Val<'c>>, Error> {
-        lanes::load(builder, self.buffer, &slot.at(self.column), self.width, 1)
+    /// The rings of a lane of a warp.
+    pub fn new(
+        builder: &Builder<'c>,
+        layout: &Layout<'c>,
+        buffer: Val<'c>,
+        (warp, lane): (Val<'c>, Val<'c>),
+    ) -> Result<Self, Error> {
+        let width = layout.stage.width;
+        let row = builder.multiply_constant(warp, layout.row_cells)?;
+        let taken = builder.add(row, builder.multiply_constant(lane, width)?)?;
+        let handed = builder.add_constant(taken, layout.row_cells)?;
+        Ok(Self { buffer, taken, handed, last: layout.warps * layout.row_cells, width })
+    }
+
+    /// The lane's cells of a row that its warp takes.
+    pub fn take(&self, builder: &Builder<'c>, slot: Val<'c>) -> Result<Vec<Val<'c>>, Error> {
+        lanes::load(builder, self.buffer, &[slot, self.taken], self.width, 1)
     }
 
     /// Hands the lane's cells of a row over.
     pub fn put(
         &self,
         builder: &Builder<'c>,
-        slot: Slot<'c>,
+        slot: Val<'c>,
         cells: &[Val<'c>],
     ) -> Result<(), Error> {
-        lanes::store(builder, cells, self.buffer, &slot.at(self.column), 1)
+        lanes::store(builder, cells, self.buffer, &[slot, self.handed], 1)
     }
 
-    /// The cell in some column of a row.
-    pub fn cell(
+    /// Some cells of a row that the last warp has handed over.
+    pub fn done(
         &self,
         builder: &Builder<'c>,
-        slot: Slot<'c>,
-        column: Val<'c>,
-    ) -> Result<Val<'c>, Error> {
-        builder.load(self.buffer, &slot.at(column))
+        (slot, place): (Val<'c>, Val<'c>),
+        cells: i64,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let place = builder.add_constant(place, self.last)?;
+        lanes::load(builder, self.buffer, &[slot, place], cells, cells)
     }
 
-    /// Fills the cell in some column of a row.
+    /// Fills some cells of a row for the first warp.
     pub fn fill(
         &self,
         builder: &Builder<'c>,
-        (slot, column): (Slot<'c>, Val<'c>),
-        cell: Val<'c>,
+        (slot, place): (Val<'c>, Val<'c>),
+        cells: &[Val<'c>],
     ) -> Result<(), Error> {
-        builder.store(cell, self.buffer, &slot.at(column))
+        let vector = i64::try_from(cells.len()).unwrap_or(1);
+        lanes::store(builder, cells, self.buffer, &[slot, place], vector)
     }
 }

@@ -1,5 +1,5 @@
-//! A thread's part of the rows that a block loads and stores: cells a block's threads apart, so
-//! that neighbouring threads access neighbouring cells.
+//! A thread's part of the rows that a block loads and stores: groups of neighbouring cells, those
+//! of neighbouring threads side by side.
 
 use super::layout::Layout;
 use crate::kernel::frame::Frame;
@@ -9,15 +9,15 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
-/// A cell of a row that a thread loads or stores.
-pub struct Share<'c> {
-    /// Its column in the row.
+/// A group of cells of a row.
+pub struct Group<'c> {
+    /// The first one's column in the row. That of a group which the row lacks is another's.
     pub place: Val<'c>,
-    /// Its column in the grid.
-    column: Val<'c>,
-    /// Whether the row has such a cell; none where all threads have one.
+    /// Their columns in the grid.
+    columns: Vec<Val<'c>>,
+    /// Whether the row has the group; none where all threads have one.
     exists: Option<Val<'c>>,
-    /// Whether it is one of the tile's own.
+    /// Whether the cells are the tile's own.
     in_tile: Val<'c>,
 }
 
@@ -25,8 +25,10 @@ pub struct Share<'c> {
 pub struct Shares<'c, 'p> {
     frame: &'p Frame<'c, 'p>,
     layout: &'p Layout<'c>,
-    /// The cells, the same in each row.
-    pub cells: Vec<Share<'c>>,
+    /// Its groups, the same in each row.
+    pub groups: Vec<Group<'c>>,
+    /// Cells of an access to the field.
+    vector: i64,
     /// The tile's first row, and how many it has.
     tile: (Val<'c>, Val<'c>),
     /// The sector of a row that the thread prefetches.
@@ -42,12 +44,17 @@ struct Sector<'c> {
     exists: Val<'c>,
 }
 
-/// What tiles at a rim check of each cell of a thread.
-pub struct ShareChecks<'c> {
+/// What tiles at a rim check of a group.
+struct GroupChecks<'c> {
     /// The columns that are loaded in place of the cells'.
     inside: Vec<Val<'c>>,
-    /// Whether the columns lie in the grid.
+    /// Whether the cells lie in the grid.
     in_grid: Vec<Val<'c>>,
+}
+
+/// What tiles at a rim check.
+pub struct ShareChecks<'c> {
+    groups: Vec<GroupChecks<'c>>,
     /// The column that is prefetched in place of the sector's.
     sector: Val<'c>,
     /// The condition that the grid has a cell, where it may have none.
@@ -55,7 +62,7 @@ pub struct ShareChecks<'c> {
 }
 
 impl<'c, 'p> Shares<'c, 'p> {
-    /// The cells of the thread of a number.
+    /// The cells of the thread of a number in tiles of so many columns.
     pub fn new(
         frame: &'p Frame<'c, 'p>,
         layout: &'p Layout<'c>,
@@ -68,26 +75,33 @@ impl<'c, 'p> Shares<'c, 'p> {
             return Err(Error::internal("a tile of no dimensions"));
         };
         let threads: i64 = layout.threads().into_iter().product();
-        let mut cells = Vec::new();
-        for first in (0..layout.row_cells).step_by(usize::try_from(threads).unwrap_or(1)) {
-            let place = builder.add_constant(thread, first)?;
-            let exists = match first + threads > layout.row_cells {
-                true => {
-                    let end = builder.index(layout.row_cells)?;
-                    Some(builder.compare(Compare::Lt, place, end)?)
-                }
+        let (cells, mut groups) = (layout.group, Vec::new());
+        let whole = threads * cells;
+        for first in (0..layout.row_cells).step_by(usize::try_from(whole).unwrap_or(1)) {
+            let place = builder.add_constant(builder.multiply_constant(thread, cells)?, first)?;
+            let last = builder.index(layout.row_cells - cells)?;
+            let exists = match first + whole > layout.row_cells {
+                true => Some(builder.compare(Compare::Le, place, last)?),
                 false => None,
             };
-            let in_row = builder.add_constant(place, -layout.left)?;
-            let in_tile = builder.compare(Compare::Below, in_row, builder.index(columns)?)?;
-            cells.push(Share { place, column: builder.add(*origin, in_row)?, exists, in_tile });
+            let from_tile = builder.add_constant(place, -layout.left)?;
+            let in_tile = builder.compare(Compare::Below, from_tile, builder.index(columns)?)?;
+            let column = builder.add(*origin, from_tile)?;
+            let columns = (0..cells).map(|cell| builder.add_constant(column, cell));
+            let columns = columns.collect::<Result<_, _>>()?;
+            let place = builder.binary("arith.minsi", place, last)?;
+            groups.push(Group { place, columns, exists, in_tile });
         }
         let each = i64::try_from(lanes::cells_of_a_sector(layout.element)).unwrap_or(1);
         let place = builder.multiply_constant(thread, each)?;
         let exists = builder.compare(Compare::Lt, place, builder.index(layout.row_cells)?)?;
         let column = builder.add(*origin, builder.add_constant(place, -layout.left)?)?;
         let sector = Sector { column, exists };
-        Ok(Self { frame, layout, cells, tile, sector, beyond })
+        let vector = lanes::aligned_cells(&frame.scope, layout.field, cells)?;
+        // Tiles of other widths do not begin with whole accesses.
+        let aligned = columns % vector == 0 && vector == cells;
+        let vector = if aligned { vector } else { 1 };
+        Ok(Self { frame, layout, groups, vector, tile, sector, beyond })
     }
 
     /// The checks of a tile at a rim.
@@ -96,26 +110,34 @@ impl<'c, 'p> Shares<'c, 'p> {
         let none = || Error::internal("a grid of no dimensions");
         let first = *self.frame.scope.bounds(builder, grid.lower)?.last().ok_or_else(none)?;
         let last = *self.frame.scope.bounds(builder, grid.upper)?.last().ok_or_else(none)?;
-        let (mut inside, mut in_grid) = (Vec::new(), Vec::new());
-        for cell in &self.cells {
-            inside.push(self.beyond.inside(builder, cell.column, [first, last], 1)?);
-            let after = builder.compare(Compare::Ge, cell.column, first)?;
-            let before = builder.compare(Compare::Le, cell.column, last)?;
-            in_grid.push(builder.both(after, before)?);
+        let mut groups = Vec::new();
+        for group in &self.groups {
+            let (mut inside, mut in_grid) = (Vec::new(), Vec::new());
+            // Cells of an access lie all inside or all outside.
+            for column in group.columns.iter().step_by(self.step()) {
+                let start = self.beyond.inside(builder, *column, [first, last], self.vector)?;
+                for cell in 0..self.vector {
+                    inside.push(builder.add_constant(start, cell)?);
+                }
+                let after = builder.compare(Compare::Ge, *column, first)?;
+                let before = builder.compare(Compare::Le, *column, last)?;
+                in_grid.push(builder.both(after, before)?);
+            }
+            groups.push(GroupChecks { inside, in_grid });
         }
-        let some = lane_cells::some(self.frame, builder, grid)?;
         let sector = self.beyond.inside(builder, self.sector.column, [first, last], 1)?;
-        Ok(ShareChecks { inside, in_grid, sector, some })
+        let some = lane_cells::some(self.frame, builder, grid)?;
+        Ok(ShareChecks { groups, sector, some })
     }
 
-    /// The thread's cells of a row of the grid. Rows below those that the tile needs are not
-    /// loaded: the last one that it needs stands for them.
+    /// The thread's cells of a row of the grid, group by group. Rows below those that the tile
+    /// needs are not loaded: the last one that it needs stands for them.
     pub fn load(
         &self,
         builder: &Builder<'c>,
         row: Val<'c>,
         checks: Option<&ShareChecks<'c>>,
-    ) -> Result<Vec<Val<'c>>, Error> {
+    ) -> Result<Vec<Vec<Val<'c>>>, Error> {
         let (frame, field) = (self.frame, self.layout.field);
         let mut row = self.needed(builder, row)?;
         if checks.is_some() {
@@ -123,22 +145,26 @@ impl<'c, 'p> Shares<'c, 'p> {
         }
         let (buffer, element) = (frame.source(field)?, self.layout.element);
         let mut loaded = Vec::new();
-        for (number, share) in self.cells.iter().enumerate() {
-            let inside = checks.and_then(|checks| checks.inside.get(number)).copied();
-            let column = inside.unwrap_or(share.column);
-            let cell = |builder: &Builder<'c>| {
-                builder.load(buffer, &frame.scope.cell(builder, field, &[row, column])?)
+        for (number, group) in self.groups.iter().enumerate() {
+            let inside = checks.and_then(|checks| checks.groups.get(number));
+            let columns = inside.map_or(&group.columns, |checks| &checks.inside);
+            let cells = |builder: &Builder<'c>| {
+                let mut cells = Vec::new();
+                for column in columns.iter().step_by(self.step()) {
+                    let at = frame.scope.cell(builder, field, &[row, *column])?;
+                    cells.extend(lanes::load(builder, buffer, &at, self.vector, self.vector)?);
+                }
+                Ok(cells)
             };
             let some = checks.and_then(|checks| checks.some);
-            let conditions: Vec<_> = share.exists.into_iter().chain(some).collect();
+            let conditions: Vec<_> = group.exists.into_iter().chain(some).collect();
             loaded.push(match builder.all(&conditions)? {
-                None => cell(builder)?,
+                None => cells(builder)?,
                 Some(condition) => {
-                    let cell = |builder: &Builder<'c>| cell(builder).map(|cell| vec![cell]);
-                    let zero = |builder: &Builder<'c>| Ok(vec![builder.zero(element)?]);
-                    let found = builder.choose(condition, &[element], cell, zero)?;
-                    let found = found.first().copied();
-                    found.ok_or_else(|| Error::internal("a choice without a result"))?
+                    let types = vec![element; columns.len()];
+                    builder.choose(condition, &types, cells, |builder| {
+                        types.iter().map(|ty| builder.zero(*ty)).collect()
+                    })?
                 }
             });
         }
@@ -172,28 +198,27 @@ impl<'c, 'p> Shares<'c, 'p> {
     pub fn keep(
         &self,
         builder: &Builder<'c>,
-        cells: &[Val<'c>],
-        put: impl Fn(&Builder<'c>, Val<'c>, Val<'c>) -> Result<(), Error>,
+        cells: &[Vec<Val<'c>>],
+        put: impl Fn(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        for (share, cell) in self.cells.iter().zip(cells) {
-            match share.exists {
-                None => put(builder, share.place, *cell)?,
+        for (group, cells) in self.groups.iter().zip(cells) {
+            match group.exists {
+                None => put(builder, group.place, cells)?,
                 Some(exists) => {
-                    builder.when(exists, |builder| put(builder, share.place, *cell))?;
+                    builder.when(exists, |builder| put(builder, group.place, cells))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Stores the thread's cells of a row, those that belong to the tile; `cell` gives the one in a
-    /// column of the row.
+    /// Stores the thread's cells of a row, those that belong to the tile.
     pub fn store(
         &self,
         builder: &Builder<'c>,
         row: Val<'c>,
+        cells: &[Vec<Val<'c>>],
         checks: Option<&ShareChecks<'c>>,
-        cell: impl Fn(&Builder<'c>, Val<'c>) -> Result<Val<'c>, Error>,
     ) -> Result<(), Error> {
         let (frame, field) = (self.frame, self.layout.field);
         let (first, rows) = self.tile;
@@ -204,18 +229,33 @@ impl<'c, 'p> Shares<'c, 'p> {
             let own = lane_cells::in_planes(frame, builder, (grid.lower, grid.upper), row)?;
             in_rows = builder.both(in_rows, own)?;
         }
-        builder.when(in_rows, |builder| {
-            for (number, share) in self.cells.iter().enumerate() {
-                let in_grid = checks.and_then(|checks| checks.in_grid.get(number)).copied();
-                let conditions: Vec<_> = std::iter::once(share.in_tile).chain(in_grid).collect();
-                let condition = builder.all(&conditions)?.unwrap_or(share.in_tile);
-                builder.when(condition, |builder| {
-                    let value = cell(builder, share.place)?;
-                    let at = frame.scope.cell(builder, field, &[row, share.column])?;
-                    builder.store(value, frame.target(field)?, &at)
+        for (number, (group, cells)) in self.groups.iter().zip(cells).enumerate() {
+            let in_tile = builder.both(in_rows, group.in_tile)?;
+            let in_grid = checks.and_then(|checks| checks.groups.get(number));
+            let columns = group.columns.iter().step_by(self.step());
+            let Some(in_grid) = in_grid else {
+                builder.when(in_tile, |builder| {
+                    for (cells, column) in cells.chunks(self.step()).zip(columns) {
+                        let at = frame.scope.cell(builder, field, &[row, *column])?;
+                        lanes::store(builder, cells, frame.target(field)?, &at, self.vector)?;
+                    }
+                    Ok(())
+                })?;
+                continue;
+            };
+            for ((cells, column), in_grid) in
+                cells.chunks(self.step()).zip(columns).zip(&in_grid.in_grid)
+            {
+                builder.when(builder.both(in_tile, *in_grid)?, |builder| {
+                    let at = frame.scope.cell(builder, field, &[row, *column])?;
+                    lanes::store(builder, cells, frame.target(field)?, &at, self.vector)
                 })?;
             }
-            Ok(())
-        })
+        }
+        Ok(())
+    }
+
+    fn step(&self) -> usize {
+        usize::try_from(self.vector).unwrap_or(1).max(1)
     }
 }

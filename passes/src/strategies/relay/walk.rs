@@ -1,8 +1,8 @@
 //! The walk of a block along its tile: the loops over rows.
 
 use super::layout::Layout;
-use super::rings::{Rings, Slot};
-use super::transfers::{ShareChecks, Shares};
+use super::rings::Rings;
+use super::transfers::{Group, ShareChecks, Shares};
 use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
 use crate::kernel::lane_cells::{Beyond, LaneCells};
@@ -28,7 +28,6 @@ pub struct Walk<'c, 'p> {
     cells: LaneCells<'c>,
     shares: Shares<'c, 'p>,
     rings: Rings<'c>,
-    warp: Val<'c>,
     /// Rows that the warp runs behind those that are loaded.
     behind: Val<'c>,
     /// The tile's first row.
@@ -57,7 +56,8 @@ struct Checks<'c> {
     shares: ShareChecks<'c>,
 }
 
-/// The halves of the rings between two barriers.
+/// The first slots of the halves of the rings: of the one that is filled, and of the other, whose
+/// rows are taken.
 #[derive(Clone, Copy)]
 struct Halves<'c> {
     put: Val<'c>,
@@ -111,8 +111,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             layout,
             cells,
             shares,
-            rings: Rings { buffer, column, width },
-            warp: *warp,
+            rings: Rings::new(builder, layout, buffer, (*warp, *lane))?,
             behind: builder.multiply_constant(*warp, layout.behind)?,
             first: *first,
             ends: (start, end),
@@ -152,18 +151,12 @@ impl<'c, 'p> Walk<'c, 'p> {
         builder.choose(rows, &[], beside, version(Version::Rim)).map(|_| ())
     }
 
-    /// Zeros for the rows that a warp takes before the one before it has any.
+    /// Zeros in place of the rows that each warp hands over before the first barrier.
     fn begin(&self, builder: &Builder<'c>) -> Result<(), Error> {
-        let later = builder.compare(Compare::Gt, self.warp, builder.index(0)?)?;
         let zero = builder.zero(self.layout.element)?;
         let zeros = vec![zero; usize::try_from(self.layout.stage.width).unwrap_or(1)];
-        builder.when(later, |builder| {
-            for row in 0..self.layout.rows {
-                let (half, row) = (builder.index(1)?, builder.index(row)?);
-                self.rings.put(builder, Slot { ring: self.warp, half, row }, &zeros)?;
-            }
-            Ok(())
-        })
+        let mut slots = self.layout.rows..2 * self.layout.rows;
+        slots.try_for_each(|slot| self.rings.put(builder, builder.index(slot)?, &zeros))
     }
 
     /// The loop over rows.
@@ -181,7 +174,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         let (checks, rows) = (checks.as_ref(), self.layout.rows);
         let (start, end) = self.ends;
         let first = self.load(builder, start, checks)?;
-        self.fill(builder, builder.index(1)?, &first)?;
+        self.fill(builder, builder.index(rows)?, &first)?;
         barrier(builder)?;
         let initial = self.initial(builder)?;
         // At a rim of rows registers matter more than moves.
@@ -213,24 +206,23 @@ impl<'c, 'p> Walk<'c, 'p> {
         builder: &Builder<'c>,
         first: Val<'c>,
         checks: Option<&Checks<'c>>,
-    ) -> Result<Vec<Vec<Val<'c>>>, Error> {
+    ) -> Result<Vec<Vec<Vec<Val<'c>>>>, Error> {
         let checks = checks.map(|checks| &checks.shares);
         let row = |row| self.shares.load(builder, builder.add_constant(first, row)?, checks);
         (0..self.layout.rows).map(row).collect()
     }
 
-    /// Puts loaded rows into a half of the first ring.
+    /// Puts loaded rows into the slots from one on.
     fn fill(
         &self,
         builder: &Builder<'c>,
-        half: Val<'c>,
-        rows: &[Vec<Val<'c>>],
+        first: Val<'c>,
+        rows: &[Vec<Vec<Val<'c>>>],
     ) -> Result<(), Error> {
-        let ring = builder.index(0)?;
         for (row, cells) in (0..).zip(rows) {
-            let slot = Slot { ring, half, row: builder.index(row)? };
-            self.shares.keep(builder, cells, |builder, place, cell| {
-                self.rings.fill(builder, (slot, place), cell)
+            let slot = builder.add_constant(first, row)?;
+            self.shares.keep(builder, cells, |builder, place, cells| {
+                self.rings.fill(builder, (slot, place), cells)
             })?;
         }
         Ok(())
@@ -244,20 +236,15 @@ impl<'c, 'p> Walk<'c, 'p> {
         first: Val<'c>,
         checks: Option<&Checks<'c>>,
     ) -> Result<InFlight<'c>, Error> {
-        let (layout, one) = (self.layout, builder.index(1)?);
-        let done = builder.binary("arith.subi", first, self.ends.0)?;
-        let count = builder.index(layout.rows)?;
-        let turn = if layout.rows == 1 { done } else { builder.binary("arith.divui", done, count)? };
-        let put = builder.binary("arith.andi", turn, one)?;
-        let halves = Halves { put, take: builder.binary("arith.xori", put, one)? };
-        let ring = builder.index(layout.warps)?;
-        for number in 0..layout.rows {
-            let row = builder.add_constant(first, number - layout.fill())?;
-            let slot = Slot { ring, half: halves.take, row: builder.index(number)? };
-            let checks = checks.map(|checks| &checks.shares);
-            self.shares.store(builder, row, checks, |builder, place| {
-                self.rings.cell(builder, slot, place)
-            })?;
+        let layout = self.layout;
+        let halves = self.halves(builder, first)?;
+        let group = layout.group;
+        let mut done = Vec::new();
+        for row in 0..layout.rows {
+            let slot = builder.add_constant(halves.take, row)?;
+            let cells =
+                |share: &Group<'c>| self.rings.done(builder, (slot, share.place), group);
+            done.push(self.shares.groups.iter().map(cells).collect::<Result<Vec<_>, _>>()?);
         }
         let next = self.load(builder, builder.add_constant(first, layout.rows)?, checks)?;
         if layout.prefetch > 0 && !checks.is_some_and(|checks| checks.rows) {
@@ -266,21 +253,23 @@ impl<'c, 'p> Walk<'c, 'p> {
                 self.shares.prefetch(builder, row, checks.map(|checks| &checks.shares))?;
             }
         }
+        for (number, cells) in (0..).zip(&done) {
+            let row = builder.add_constant(first, number - layout.fill())?;
+            self.shares.store(builder, row, cells, checks.map(|checks| &checks.shares))?;
+        }
         let first = builder.binary("arith.subi", first, self.behind)?;
         let mut state = state;
         if checks.is_some_and(|checks| checks.rows) && layout.rows > 1 {
-            let bounds = (builder.index(0)?, count, one);
+            let bounds = (builder.index(0)?, builder.index(layout.rows)?, builder.index(1)?);
             let flat = builder.carry(bounds, &state.flat(), |builder, number, carried| {
                 let mut state = state.with(carried);
-                let row = builder.add(first, number)?;
-                self.row(builder, &mut state, (row, number), halves, checks)?;
+                self.row(builder, &mut state, (first, number), halves, checks)?;
                 Ok(state.flat())
             })?;
             state = state.with(&flat);
         } else {
             for number in 0..layout.rows {
-                let place = (builder.add_constant(first, number)?, builder.index(number)?);
-                self.row(builder, &mut state, place, halves, checks)?;
+                self.row(builder, &mut state, (first, builder.index(number)?), halves, checks)?;
             }
         }
         self.fill(builder, halves.put, &next)?;
@@ -288,16 +277,31 @@ impl<'c, 'p> Walk<'c, 'p> {
         Ok(state)
     }
 
-    /// One row of the warp: that which it takes, and its number since the last barrier.
+    /// The halves that are used between two barriers. `first` is the first row after one.
+    fn halves(&self, builder: &Builder<'c>, first: Val<'c>) -> Result<Halves<'c>, Error> {
+        let rows = self.layout.rows;
+        let turn = builder.binary("arith.subi", first, self.ends.0)?;
+        let turn = match rows {
+            1 => turn,
+            _ => builder.binary("arith.divui", turn, builder.index(rows)?)?,
+        };
+        let put = builder.binary("arith.andi", turn, builder.index(1)?)?;
+        let put = builder.multiply_constant(put, rows)?;
+        Ok(Halves { put, take: builder.binary("arith.subi", builder.index(rows)?, put)? })
+    }
+
+    /// One row of the warp: the first one since the last barrier, and its number since then.
     fn row(
         &self,
         builder: &Builder<'c>,
         state: &mut InFlight<'c>,
-        (row, number): (Val<'c>, Val<'c>),
+        (first, number): (Val<'c>, Val<'c>),
         halves: Halves<'c>,
         checks: Option<&Checks<'c>>,
     ) -> Result<(), Error> {
         let (stage, part) = (&self.layout.stage, &self.layout.part);
+        let row = builder.add(first, number)?;
+        let slot = |builder: &Builder<'c>, half| builder.add(half, number);
         let rims = Rims {
             planes: checks.is_some_and(|checks| checks.rows),
             rim_checks: checks.map(|checks| &checks.lane),
@@ -317,8 +321,8 @@ impl<'c, 'p> Walk<'c, 'p> {
             match op {
                 TileOp::Load { tile, .. } => {
                     loaded = stage.window(*tile)?.lag;
-                    let slot = Slot { ring: self.warp, half: halves.take, row: number };
-                    push(state, *tile, &self.rings.take(builder, slot)?)?;
+                    let taken = self.rings.take(builder, slot(builder, halves.take)?)?;
+                    push(state, *tile, &taken)?;
                 }
                 TileOp::Apply(apply) => {
                     let builder = &Builder { location: apply.op.location(), ..*builder };
@@ -332,9 +336,7 @@ impl<'c, 'p> Walk<'c, 'p> {
                     let value = stage.value(*tile)?;
                     let cells = stage.positions().map(|position| state.get(value, position, 0));
                     let cells = cells.collect::<Result<Vec<_>, _>>()?;
-                    let ring = builder.add_constant(self.warp, 1)?;
-                    let slot = Slot { ring, half: halves.put, row: number };
-                    self.rings.put(builder, slot, &cells)?;
+                    self.rings.put(builder, slot(builder, halves.put)?, &cells)?;
                 }
             }
         }
