@@ -279,7 +279,11 @@ fn parts<'c>(
     asked: Option<i64>,
 ) -> Result<(Kernel<'c>, Stage<'c>, i64), Error> {
     let mut fewest = None;
-    for warps in (1..=MOST_WARPS).filter(|warps| asked.is_none_or(|asked| asked == *warps)) {
+    let tried: Vec<_> = match asked {
+        Some(most) => (1..=most).rev().collect(),
+        None => (1..=MOST_WARPS).collect(),
+    };
+    for warps in tried {
         if !is_periodic(chain, warps) {
             continue;
         }
@@ -305,18 +309,12 @@ fn parts<'c>(
         }
         fewest = Some(fewest.map_or(registers, |fewest: i64| fewest.min(registers)));
     }
-    let message = match fewest {
-        Some(registers) => format!(
-            "the rows in flight of a lane with {width} cells take {registers} registers with the \
-             steps shared among up to {MOST_WARPS} warps, more than there are; give a lane fewer \
-             cells, or make the pyramid height smaller"
-        ),
-        None => format!(
-            "the applies of a launch are not as many alike parts as the {} warps of a block; make \
-             the pyramid height a multiple of them",
-            asked.unwrap_or(1)
-        ),
-    };
+    let message = format!(
+        "the rows in flight of a lane with {width} cells take {} registers with the steps shared \
+         among up to {MOST_WARPS} warps, more than there are; give a lane fewer cells, or make the \
+         pyramid height smaller",
+        fewest.unwrap_or_default()
+    );
     Err(decline(kernel, Decline::Registers, message))
 }
 

@@ -64,7 +64,7 @@ pub const INFO: Info = Info {
     options: &[
         ("rows", "rows between two barriers (default: 1)"),
         ("prefetch", "rows beyond those brought into the level 2 cache (default: 4)"),
-        ("warps", "warps of a block (default: as few as have registers for the steps)"),
+        ("warps", "the most warps of a block (default: as few as have registers for the steps)"),
         MAX_SHARED,
         MAX_THREADS,
         ("registers", "registers that a thread may take (default: by the rows in flight)"),
@@ -87,7 +87,7 @@ pub struct LowerRelay {
     pub rows: Option<i64>,
     /// Rows beyond those that are loaded which are brought into the level 2 cache.
     pub prefetch: Option<i64>,
-    /// Warps of a block.
+    /// The most warps of a block; the steps are shared among as many as they are a multiple of.
     pub warps: Option<i64>,
     /// Registers that a thread may take.
     pub registers: Option<i64>,
