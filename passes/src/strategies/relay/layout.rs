@@ -2,19 +2,20 @@
 //! far each warp runs behind the one before, and the rows of shared memory.
 
 use super::NAME;
+use super::chain::{self, Part};
+use super::registers;
 use crate::kernel::lanes::{self, WARP, WIDEST};
 use crate::strategies::stream::layout::Layout as Stage;
-use crate::strategies::stream::registers;
+use crate::strategies::stream::registers as stream_registers;
 use crate::subject::Subject;
 use melior::ir::Type;
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeSet;
 use stencil_dialects::affine::Linear;
 use stencil_dialects::error::{Decline, Error};
-use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{Apply, Halo, Kernel, TileOp};
-use stencil_runtime::device::Device;
+use stencil_dialects::tiled::{Halo, Kernel, TileOp};
 
 /// How a kernel's steps are shared among the warps of a block. Rows and columns are relative to the
 /// tile's first cell.
@@ -56,18 +57,8 @@ pub struct Layout<'c> {
     pub limit: i64,
 }
 
-/// The loaded field of a kernel and its tile, the applies, and the stored tile.
-struct Chain<'k, 'c> {
-    load: &'k TileOp<'c>,
-    applies: Vec<&'k Apply<'c>>,
-    store: &'k TileOp<'c>,
-}
-
 /// Rows beyond those that are loaded which are prefetched.
-const PREFETCH: i64 = 4;
-
-/// The most warps of a block: more would leave a lane fewer than 128 registers.
-const MOST_WARPS: i64 = 16;
+pub const PREFETCH: i64 = 4;
 
 impl<'c> Layout<'c> {
     /// Plans a kernel; `rows` is how many lie between two barriers, and `warps` the number of
@@ -87,12 +78,12 @@ impl<'c> Layout<'c> {
             );
             return Err(decline(kernel, Decline::TileShape, message));
         };
-        let chain = chain(kernel)?;
-        let TileOp::Load { field, .. } = chain.load else {
-            return Err(Error::internal("a chain without a load"));
-        };
-        let (part, stage, warps) = parts(subject, kernel, (&chain, width), warps)?;
+        let chain = chain::of(kernel)?;
+        let field = chain.field;
         let element = subject.program.field(field)?.element;
+        let words = lanes::words(element);
+        let Part { kernel: part, stage, warps } =
+            chain.share(subject, kernel, (width, words), warps)?;
         let halo = reach(kernel)?;
         let [above, west] = ends(&halo.lower)?.map(|cells| -cells);
         let [below, east] = ends(&halo.upper)?;
@@ -108,9 +99,9 @@ impl<'c> Layout<'c> {
             return Err(decline(kernel, Decline::TileShape, message));
         }
         let (loaded, stored) = part_ends(&part, &stage)?;
-        let estimate = estimate(&stage);
-        let limit = registers::limit(estimate, warps * WARP, subject.device);
-        let steps = part_steps(&chain, warps);
+        let estimate = registers::estimate(&stage.pipeline, (width, words));
+        let limit = stream_registers::limit(estimate, warps * WARP, subject.device);
+        let steps = chain.steps(warps);
         let behind = rows + stored - loaded;
         let rim_columns = match stage.selects || stage.wraps || stage.total.values().any(|all| !all) {
             true => None,
@@ -207,117 +198,6 @@ fn part_ends<'c>(part: &Kernel<'c>, stage: &Stage<'c>) -> Result<(i64, i64), Err
     Ok((loaded, stored))
 }
 
-/// A kernel's applies as a chain from its load to its store.
-fn chain<'k, 'c>(kernel: &'k Kernel<'c>) -> Result<Chain<'k, 'c>, Error> {
-    let other = || {
-        let message = format!(
-            "the strategy {NAME} takes functions that update one field and read no other; choose \
-             another strategy"
-        );
-        decline(kernel, Decline::Applies, message)
-    };
-    let (mut loads, mut stores, mut applies) = (Vec::new(), Vec::new(), Vec::new());
-    for op in &kernel.body {
-        match op {
-            TileOp::Load { .. } => loads.push(op),
-            TileOp::Apply(apply) => applies.push(apply),
-            TileOp::Store { .. } => stores.push(op),
-        }
-    }
-    let ([load], [store]) = (loads.as_slice(), stores.as_slice()) else { return Err(other()) };
-    let (TileOp::Load { field, tile, .. }, TileOp::Store { field: stored, tile: last, .. }) =
-        (load, store)
-    else {
-        return Err(Error::internal("a load that is none"));
-    };
-    let mut current = *tile;
-    for apply in &applies {
-        let ([(updated, new)], true) = (apply.outputs.as_slice(), apply.partial.is_none()) else {
-            return Err(other());
-        };
-        let reads = |(name, tile): &(&str, Val)| name == field && *tile == current;
-        if updated != field || !apply.inputs.iter().all(reads) || apply.inputs.is_empty() {
-            return Err(other());
-        }
-        current = *new;
-    }
-    if stored != field || *last != current || applies.is_empty() {
-        return Err(other());
-    }
-    Ok(Chain { load, applies, store })
-}
-
-/// Steps of a warp.
-fn part_steps(chain: &Chain, warps: i64) -> i64 {
-    let each = chain.applies.len() / usize::try_from(warps).unwrap_or(1).max(1);
-    let step = |place: usize| chain.applies.get(place).map_or(0, |apply| apply.step);
-    step(each) - step(0)
-}
-
-/// Whether so many warps can run one code: each has as many applies, of the same functions on the
-/// same boxes, some steps after those of the warp before.
-fn is_periodic(chain: &Chain, warps: i64) -> bool {
-    let applies = &chain.applies;
-    let count = usize::try_from(warps).unwrap_or(0);
-    if count == 0 || !applies.len().is_multiple_of(count) {
-        return false;
-    }
-    let each = applies.len() / count;
-    let between = part_steps(chain, warps);
-    let alike = |(one, other): (&&Apply, &&Apply)| {
-        one.pieces == other.pieces && one.main == other.main && one.step + between == other.step
-    };
-    applies.iter().zip(applies.iter().skip(each)).all(alike)
-}
-
-/// The first warp's part of a kernel, its pipeline, and the number of warps: the fewest that have
-/// registers for their steps.
-fn parts<'c>(
-    subject: &Subject<'c, '_>,
-    kernel: &Kernel<'c>,
-    (chain, width): (&Chain<'_, 'c>, i64),
-    asked: Option<i64>,
-) -> Result<(Kernel<'c>, Stage<'c>, i64), Error> {
-    let mut fewest = None;
-    let tried: Vec<_> = match asked {
-        Some(most) => (1..=most).rev().collect(),
-        None => (1..=MOST_WARPS).collect(),
-    };
-    for warps in tried {
-        if !is_periodic(chain, warps) {
-            continue;
-        }
-        let each = chain.applies.len() / usize::try_from(warps).unwrap_or(1);
-        let applies: Vec<_> = chain.applies.iter().take(each).copied().cloned().collect();
-        let last = applies.last().and_then(|apply| apply.outputs.first()).map(|(_, tile)| *tile);
-        let last = last.ok_or_else(|| Error::internal("a warp without steps"))?;
-        let store = match chain.store {
-            TileOp::Store { op, field, .. } => TileOp::Store { op: *op, field, tile: last },
-            other => other.clone(),
-        };
-        let mut part = kernel.clone();
-        part.body = vec![chain.load.clone()];
-        part.body.extend(applies.into_iter().map(TileOp::Apply));
-        part.body.push(store);
-        let stage = match Stage::in_flight(subject, &part, (1, width)) {
-            Err(error) if error.is_decline() && asked.is_none() && warps < MOST_WARPS => continue,
-            stage => stage?,
-        };
-        let registers = estimate(&stage);
-        if asked.is_some() || registers <= budget(warps, subject.device) {
-            return Ok((part, stage, warps));
-        }
-        fewest = Some(fewest.map_or(registers, |fewest: i64| fewest.min(registers)));
-    }
-    let message = format!(
-        "the rows in flight of a lane with {width} cells take {} registers with the steps shared \
-         among up to {MOST_WARPS} warps, more than there are; give a lane fewer cells, or make the \
-         pyramid height smaller",
-        fewest.unwrap_or_default()
-    );
-    Err(decline(kernel, Decline::Registers, message))
-}
-
 /// The columns of a lane that hold the first or the last columns of the grid in some tile, those
 /// that no piece covers; none where they are not known, or as many as a lane has. A tile's rows begin
 /// `left` cells before the tile and have `row_cells`.
@@ -358,21 +238,6 @@ fn rim_columns<'c>(
         }
     }
     Ok(Some(found))
-}
-
-/// Registers of a lane, estimated. Rows come from shared memory in their turn, so none wait.
-fn estimate(stage: &Stage) -> i64 {
-    let words = stage.elements.first().map_or(1, |element| lanes::words(*element));
-    stage.pipeline.registers - stage.pipeline.ahead * stage.width * words
-}
-
-/// Registers of the estimate that ptxas finds room for beyond those of a lane: the rows of two
-/// steps share some.
-const SHARED: i64 = 30;
-
-/// Registers of a lane, by the estimate, with so many warps a block.
-fn budget(warps: i64, device: &Device) -> i64 {
-    registers::limit(i64::from(device.registers_per_thread), warps * WARP, device) + SHARED
 }
 
 /// A decline at the tile kernel.

@@ -1,8 +1,10 @@
 //! The strategy `relay`: in two dimensions, the warps of a block are stages of time. Each computes
 //! some steps of wide rows in registers and hands the rows to the next.
 
+mod chain;
 mod layout;
 pub mod lower_relay;
+mod registers;
 mod rings;
 mod schedule;
 mod transfers;
@@ -39,8 +41,9 @@ impl Strategy for Relay {
         rank.saturating_sub(1)
     }
 
-    fn shape(&self, _: &Subject, _: &Group) -> Result<Shape, Error> {
-        Ok(Shape { tile: vec![schedule::ROWS, 1], per_thread: vec![1, schedule::WIDTH] })
+    fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error> {
+        let width = schedule::width(subject, &group.applies)?;
+        Ok(Shape { tile: vec![1, 1], per_thread: vec![1, width] })
     }
 
     fn pyramid_height(
@@ -62,8 +65,13 @@ impl Strategy for Relay {
         schedule::tile(subject, group, schedule, halos).map(Some)
     }
 
-    fn candidates(&self, _: &Subject, _: usize, _: &Choice) -> Result<Vec<Candidates>, Error> {
-        Ok(Vec::new())
+    fn candidates(
+        &self,
+        subject: &Subject,
+        rank: usize,
+        _: &Choice,
+    ) -> Result<Vec<Candidates>, Error> {
+        schedule::candidates(subject, rank)
     }
 
     fn copies(&self, per_thread: &[i64]) -> i64 {
@@ -72,6 +80,11 @@ impl Strategy for Relay {
 
     fn usual_copies(&self, _: usize) -> i64 {
         4
+    }
+
+    /// Rows are prefetched into the level 2 cache, and loaded a row before their turn.
+    fn loads_ahead(&self) -> f64 {
+        1.0 + layout::PREFETCH as f64
     }
 
     fn keeps_cells(&self) -> bool {
