@@ -68,10 +68,10 @@ impl Strategy for Relay {
     fn candidates(
         &self,
         subject: &Subject,
-        rank: usize,
+        _: usize,
         _: &Choice,
     ) -> Result<Vec<Candidates>, Error> {
-        schedule::candidates(subject, rank)
+        schedule::candidates(subject)
     }
 
     fn copies(&self, per_thread: &[i64]) -> i64 {
@@ -85,6 +85,14 @@ impl Strategy for Relay {
     /// Rows are prefetched into the level 2 cache, and loaded a row before their turn.
     fn loads_ahead(&self) -> f64 {
         1.0 + layout::PREFETCH as f64
+    }
+
+    fn has_short_tiles(&self) -> bool {
+        true
+    }
+
+    fn is_proposed(&self, subject: &Subject) -> Result<bool, Error> {
+        schedule::pays(subject)
     }
 
     fn keeps_cells(&self) -> bool {

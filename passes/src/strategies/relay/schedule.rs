@@ -16,6 +16,7 @@ use crate::subject::Subject;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::Apply;
 use stencil_dialects::tiled::{Halo, Schedule};
+use stencil_runtime::device::Device;
 use stencil_runtime::model;
 
 /// Warps of a block.
@@ -39,6 +40,14 @@ const TRIED_ROWS: std::ops::RangeInclusive<i64> = 64..=2048;
 /// How much longer a row takes with checks of rows, and with those of columns alone, than without:
 /// by their instructions.
 const SLOWNESS: [f64; 2] = [2.5, 1.2];
+
+/// The part of a tile's time that counts against launches which overlap. Fitted on an H200 to tiles
+/// of 600 to 1,400 rows: the longer ones were up to 3 per cent faster.
+const LIFE: f64 = 0.7;
+
+/// Rows of a launch for each block that the device runs at once, below which a stream is as fast:
+/// at 4,096 x 4,096 there are 200, and at 16,384 x 16,384 3,000 (decision 047).
+const LARGE: i64 = 700;
 
 /// Cells a lane and steps of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,23 +108,37 @@ pub fn pyramid_height(
     Ok(steps.map_or(1, |steps| steps * WARPS))
 }
 
-/// The schedules that are worth a try. Cells of 32 bits have none: the best relay of `star2d1r` is
-/// 2 per cent slower than its stream (decision 047).
-pub fn candidates(subject: &Subject, rank: usize) -> Result<Vec<Candidates>, Error> {
-    let wide = |apply: &&Apply| -> Result<bool, Error> {
-        let Some(field) = apply.updates.first() else { return Ok(false) };
-        Ok(lanes::words(subject.program.field(field)?.element) > 1)
-    };
+/// The schedules to try: the widest lanes for each number of steps.
+pub fn candidates(subject: &Subject) -> Result<Vec<Candidates>, Error> {
     let applies: Vec<_> = subject.program.applies.iter().collect();
-    if rank != 2 || !applies.first().map(wide).transpose()?.unwrap_or(false) {
-        return Ok(Vec::new());
-    }
     let candidates = |fit: Fit| Candidates {
         tile: None,
         per_thread: Some(vec![1, fit.width]),
         pyramid_heights: vec![Some(fit.steps * WARPS)],
     };
     Ok(fits(subject, &applies)?.into_iter().map(candidates).collect())
+}
+
+/// Whether a program may be faster than as a stream: it updates one field of 64-bit cells, and its
+/// grid is large. In `f32` the best relay of `star2d1r` is 2 per cent slower than its stream.
+pub fn pays(subject: &Subject) -> Result<bool, Error> {
+    let program = subject.program;
+    let applies: Vec<_> = program.applies.iter().collect();
+    let field = applies.first().and_then(|apply| apply.updates.first());
+    let (Some(field), true) = (field, is_chain(program, &applies)?) else { return Ok(false) };
+    let grid = program.grid_of(field)?;
+    let extents = constant_extents(grid.lower, grid.upper);
+    let extents = extents.map(|extents| subject.devices.part(&extents));
+    let Some(&[rows, columns]) = extents.as_deref() else { return Ok(false) };
+    let wide = lanes::words(program.field(field)?.element) > 1;
+    let strips = columns / (WARP * width(subject, &applies)?);
+    Ok(wide && rows.saturating_mul(strips) >= LARGE * slots(subject.device))
+}
+
+/// Blocks that a device runs at once.
+fn slots(device: &Device) -> i64 {
+    let warps = i64::from(model::resident_warps(device.registers_per_thread, device));
+    i64::from(device.multiprocessors) * (warps / WARPS).max(1)
 }
 
 /// The tile of a kernel whose loads and applies reach over some halos.
@@ -146,14 +169,12 @@ pub fn tile(
     let Some([all_rows, all_columns]) = extents.as_deref() else {
         return Ok(vec![ROWS, columns]);
     };
-    let registers = subject.device.registers_per_thread;
-    let warps = i64::from(model::resident_warps(registers, subject.device));
     let fit = Rows {
         all: *all_rows,
         strips: (*all_columns + columns - 1) / columns,
         above: north,
         fill: north + south + WARPS,
-        slots: (i64::from(subject.device.multiprocessors) * (warps / WARPS).max(1)) as f64,
+        slots: slots(subject.device) as f64,
     };
     Ok(vec![fit.best(), columns])
 }
@@ -190,7 +211,7 @@ impl Rows {
             let beside = strips - columns + at_columns * columns;
             let ends = rim + at_rows * (first + self.fill - self.above) as f64;
             let work = whole as f64 * inner * beside + strips * ends;
-            model::overlapped(work / self.slots, rim.max(at_columns * inner))
+            model::overlapped(work / self.slots, LIFE * rim.max(inner))
         };
         let tried = TRIED_ROWS.map(|rows| (cost(rows), rows));
         tried.min_by(|(a, _), (b, _)| a.total_cmp(b)).map_or(ROWS, |(_, rows)| rows)
