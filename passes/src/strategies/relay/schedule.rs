@@ -46,8 +46,8 @@ const SLOWNESS: [f64; 2] = [2.5, 1.2];
 const LIFE: f64 = 0.7;
 
 /// Rows of a launch for each block that the device runs at once, below which a stream is as fast:
-/// at 4,096 x 4,096 there are 200, and at 16,384 x 16,384 3,000 (decision 047).
-const LARGE: i64 = 700;
+/// at 8,192 x 8,192 there are some 700, and at 16,384 x 16,384 some 2,800 (decision 047).
+const LARGE: i64 = 1500;
 
 /// Cells a lane and steps of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,8 +17,8 @@ pub struct Group<'c> {
     columns: Vec<Val<'c>>,
     /// Whether the row has the group; none where all threads have one.
     exists: Option<Val<'c>>,
-    /// Whether the cells are the tile's own.
-    in_tile: Val<'c>,
+    /// Whether the cells are the tile's own; none where no thread has such cells.
+    in_tile: Option<Val<'c>>,
 }
 
 /// The cells of a thread.
@@ -85,7 +85,8 @@ impl<'c, 'p> Shares<'c, 'p> {
                 false => None,
             };
             let from_tile = builder.add_constant(place, -layout.left)?;
-            let in_tile = builder.compare(Compare::Below, from_tile, builder.index(columns)?)?;
+            let own = builder.compare(Compare::Below, from_tile, builder.index(columns)?)?;
+            let in_tile = Some(own).filter(|_| first < layout.left + columns);
             let column = builder.add(*origin, from_tile)?;
             let columns = (0..cells).map(|cell| builder.add_constant(column, cell));
             let columns = columns.collect::<Result<_, _>>()?;
@@ -230,7 +231,8 @@ impl<'c, 'p> Shares<'c, 'p> {
             in_rows = builder.both(in_rows, own)?;
         }
         for (number, (group, cells)) in self.groups.iter().zip(cells).enumerate() {
-            let in_tile = builder.both(in_rows, group.in_tile)?;
+            let Some(in_tile) = group.in_tile else { continue };
+            let in_tile = builder.both(in_rows, in_tile)?;
             let in_grid = checks.and_then(|checks| checks.groups.get(number));
             let columns = group.columns.iter().step_by(self.step());
             let Some(in_grid) = in_grid else {
