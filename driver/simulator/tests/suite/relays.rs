@@ -53,7 +53,7 @@ fn source(program: &str) -> String {
              [0..N-1, 1..M-1] = 0.25 * (A[-1,0] + A[2,0] + A[0,-1] + A[0,1])\n}}\nsteps 7\n"
         ),
         "clock2d" => format!(
-            "{grid}fn f -> A [1..N-2, 1..M-2] = 0.5 * (A[-1,0] + A[0,1]) + f32(step % 3)\n\
+            "{grid}fn f -> A [1..N-2, 1..M-2] = 0.5 * (A[-1,0] + A[0,1]) + f32(t % 3)\n\
              steps 7\n"
         ),
         name => name.to_owned(),

@@ -11,6 +11,10 @@ use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::{self, Program};
 use stencil_dialects::tiled::{Apply, Kernel, TileOp};
 
+/// Warps of a block where the steps are a multiple of them and registers allow: two blocks share a
+/// multiprocessor then.
+pub const WARPS: i64 = 4;
+
 /// The most warps of a block: more would leave a lane fewer than 128 registers.
 const MOST_WARPS: i64 = 16;
 
@@ -118,8 +122,8 @@ impl<'c> Chain<'_, 'c> {
         self.applies.iter().zip(self.applies.iter().skip(self.each(warps))).all(alike)
     }
 
-    /// Shares the steps among warps: as few as have registers for their steps, or at most as many
-    /// as are asked for. A `cell` has the cells of a lane, and the registers of one.
+    /// Shares the steps among [`WARPS`], or fewer that they are a multiple of; among more where
+    /// registers lack, and at most as many as are asked for. A `cell` has the cells of a lane, and the registers of one.
     ///
     /// # Errors
     /// Declines lanes that hold too many cells.
@@ -135,7 +139,8 @@ impl<'c> Chain<'_, 'c> {
             return self.part(subject, kernel, cell.0, warps);
         }
         let (mut tight, mut fewest) = (None, i64::MAX);
-        for warps in (1..=MOST_WARPS).filter(shared) {
+        let few = (1..=WARPS).rev().find(shared).unwrap_or(1);
+        for warps in (few..=MOST_WARPS).filter(shared) {
             let part = match self.part(subject, kernel, cell.0, warps) {
                 // Fewer steps of a warp take fewer registers.
                 Err(error) if error.is_decline() && warps < MOST_WARPS => continue,

@@ -64,7 +64,7 @@ pub const INFO: Info = Info {
     options: &[
         ("rows", "rows between two barriers (default: 1)"),
         ("prefetch", "rows beyond those brought into the level 2 cache (default: 4)"),
-        ("warps", "the most warps of a block (default: as few as have registers for the steps)"),
+        ("warps", "the most warps of a block (default: 4, or more where registers lack)"),
         MAX_SHARED,
         MAX_THREADS,
         ("registers", "registers that a thread may take (default: by the rows in flight)"),

@@ -4,7 +4,7 @@
 //! for each other, those of the other work. For each number of steps a warp, a lane has as many
 //! cells as registers allow.
 
-use super::chain::is_chain;
+use super::chain::{WARPS, is_chain};
 use super::registers::{budget, estimate};
 use crate::analysis::index_width::constant_extents;
 use crate::kernel::lanes::{self, WARP, WIDEST};
@@ -18,9 +18,6 @@ use stencil_dialects::stencil::Apply;
 use stencil_dialects::tiled::{Halo, Schedule};
 use stencil_runtime::device::Device;
 use stencil_runtime::model;
-
-/// Warps of a block.
-pub const WARPS: i64 = 4;
 
 /// Cells of a lane that are tried. With an odd number no banks of shared memory conflict.
 const WIDTHS: [i64; 10] = [25, 23, 21, 19, 17, 15, 13, 11, 9, 7];
