@@ -158,8 +158,8 @@ pub trait Strategy: Sync {
         false
     }
 
-    /// Whether the first and the last row of tiles are much shorter than others, so that a launch has
-    /// less work than as many whole tiles.
+    /// Whether the first and the last row of tiles are much shorter than others, so that a launch
+    /// has less work than as many whole tiles.
     fn has_short_tiles(&self) -> bool {
         false
     }

@@ -115,15 +115,14 @@ impl<'c> Chain<'_, 'c> {
         }
         let between = self.steps(warps);
         let alike = |(one, other): (&&Apply, &&Apply)| {
-            one.pieces == other.pieces
-                && one.main == other.main
-                && one.step + between == other.step
+            one.pieces == other.pieces && one.main == other.main && one.step + between == other.step
         };
         self.applies.iter().zip(self.applies.iter().skip(self.each(warps))).all(alike)
     }
 
     /// Shares the steps among [`WARPS`], or fewer that they are a multiple of; among more where
-    /// registers lack, and at most as many as are asked for. A `cell` has the cells of a lane, and the registers of one.
+    /// registers lack, and at most as many as are asked for. A `cell` has the cells of a lane, and
+    /// the registers of one.
     ///
     /// # Errors
     /// Declines lanes that hold too many cells.

@@ -103,7 +103,8 @@ impl<'c> Layout<'c> {
         let limit = stream_registers::limit(estimate, warps * WARP, subject.device);
         let steps = chain.steps(warps);
         let behind = rows + stored - loaded;
-        let rim_columns = match stage.selects || stage.wraps || stage.total.values().any(|all| !all) {
+        let rim_columns = match stage.selects || stage.wraps || stage.total.values().any(|all| !all)
+        {
             true => None,
             false => rim_columns(subject.program, &part, (left, row_cells))?,
         };
@@ -199,8 +200,8 @@ fn part_ends<'c>(part: &Kernel<'c>, stage: &Stage<'c>) -> Result<(i64, i64), Err
 }
 
 /// The columns of a lane that hold the first or the last columns of the grid in some tile, those
-/// that no piece covers; none where they are not known, or as many as a lane has. A tile's rows begin
-/// `left` cells before the tile and have `row_cells`.
+/// that no piece covers; none where they are not known, or as many as a lane has. A tile's rows
+/// begin `left` cells before the tile and have `row_cells`.
 fn rim_columns<'c>(
     program: &Program<'c>,
     part: &Kernel<'c>,

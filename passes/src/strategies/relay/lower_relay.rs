@@ -10,17 +10,18 @@
 //! registers of a warp allow. A stream of one warp has either wide rows or many steps.
 //!
 //! Needs: tile kernels of strategy `relay` in two dimensions. Guarantees: a `gpu.func` for each.
-//! Where the kernel has main pieces, tiles at no rim run code without checks. Every cell is computed
-//! by the operations of its point function in their order, so results are those of `lower-naive` bit
-//! for bit.
+//! Where the kernel has main pieces, tiles at no rim run code without checks. Every cell is
+//! computed by the operations of its point function in their order, so results are those of
+//! `lower-naive` bit for bit.
 //!
 //! ```text
 //! scf.if %interior { <loop without checks> } else { <loop with checks> }
 //!
 //! loop: scf.for %beat = ... iter_args(two rows of each value) {
 //!         %put = %beat % 2; %take = 1 - %put
-//!         scf.if (row and column lie in the tile) { store (load %rings[warps, %take, thread]), A_next }
-//!         %next = load A[...]                        // a part of the next row
+//!         %done = load %rings[warps, %take, thread]   // a part of a row that is done
+//!         %next = load A[...]                         // a part of the next row
+//!         scf.if (row and column lie in the tile) { store %done, A_next[...] }
 //!         %a0[i] = load %rings[warp, %take, 13 * lane + i]
 //!         %b0[i] = heat(%a2[i], %a1[i - 1], ...)     // the warp's first step
 //!         %c0[i] = heat(%b2[i], ...)                 // its second step

@@ -242,8 +242,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         let mut done = Vec::new();
         for row in 0..layout.rows {
             let slot = builder.add_constant(halves.take, row)?;
-            let cells =
-                |share: &Group<'c>| self.rings.done(builder, (slot, share.place), group);
+            let cells = |share: &Group<'c>| self.rings.done(builder, (slot, share.place), group);
             done.push(self.shares.groups.iter().map(cells).collect::<Result<Vec<_>, _>>()?);
         }
         let next = self.load(builder, builder.add_constant(first, layout.rows)?, checks)?;

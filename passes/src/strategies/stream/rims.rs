@@ -47,22 +47,13 @@ impl<'c> RimChecks<'c> {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
                     let grid = frame.scope.program.grid_of(field)?;
                     let bounds = (grid.lower, grid.upper);
-                    let inside = lane.inside(
-                        frame,
-                        builder,
-                        bounds,
-                        beyond,
-                        vector(field)?,
-                    )?;
+                    let inside = lane.inside(frame, builder, bounds, beyond, vector(field)?)?;
                     grids.insert(operation, (covered(bounds, lane)?, inside));
                 }
                 TileOp::Apply(apply) => {
                     if let Some(grid) = beyond.repeated_grid(frame.scope.program, apply)? {
                         let bounds = (grid.lower, grid.upper);
-                        repeated.insert(
-                            operation,
-                            lane.inside(frame, builder, bounds, beyond, 1)?,
-                        );
+                        repeated.insert(operation, lane.inside(frame, builder, bounds, beyond, 1)?);
                     }
                     let cells = repeated.get(&operation).unwrap_or(lane);
                     for (number, piece) in apply.pieces.iter().enumerate() {

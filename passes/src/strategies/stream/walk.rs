@@ -168,7 +168,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         planes: &Planes<'c>,
     ) -> Result<(), Error> {
         let rim_checks = if with_checks {
-            let (about, vector) = ((self.kernel, &self.lane.cells), |field: &str| self.vector(field));
+            let (about, vector) =
+                ((self.kernel, &self.lane.cells), |field: &str| self.vector(field));
             Some(RimChecks::new(self.frame, builder, about, self.beyond, vector)?)
         } else {
             None
