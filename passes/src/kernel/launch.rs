@@ -32,6 +32,9 @@ pub struct FrameSpec<'c, 's> {
     pub warps: Option<i64>,
     /// Whether tiles at a rim, which take longer, have the lowest numbers.
     pub rim_first: bool,
+    /// Whether tiles of the first and the last column are halved, where the grid's size is known
+    /// and tiles at a rim have the lowest numbers.
+    pub halves: bool,
     /// Cells at both ends of the grid per dimension that the first and the last tile take beside
     /// their own, if the grid's size is known; empty for none. A negative number before the first
     /// dimension makes its first tile smaller.
@@ -58,6 +61,7 @@ impl<'c, 's> FrameSpec<'c, 's> {
             in_place: false,
             warps: None,
             rim_first: false,
+            halves: false,
             margin: &[],
             registers: None,
             estimate: 0,

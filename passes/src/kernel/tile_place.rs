@@ -187,7 +187,9 @@ fn halves(hull: &Hull, spec: &FrameSpec) -> bool {
     let columns =
         constant_extents(hull.lower, hull.upper).and_then(|extents| extents.last().copied());
     match (columns, spec.kernel.schedule.tile.as_slice()) {
-        (Some(cells), [_, columns]) => spec.rim_first && spec.kernel.split && cells > *columns,
+        (Some(cells), [_, columns]) => {
+            spec.halves && spec.rim_first && spec.kernel.split && cells > *columns
+        }
         _ => false,
     }
 }

@@ -34,6 +34,16 @@ pub fn busiest(
     Ok(Some(most.fold(0.0, f64::max) / all.max(1.0)))
 }
 
+/// The rows of a launch's tiles, as a part of what as many whole tiles have.
+fn whole_rows(launch: &Launch<'_>, sizes: &Large<'_>) -> Result<f64, Error> {
+    let Some(cut) = &launch.cut else { return Ok(1.0) };
+    let Parts::Tiles { counts, tile, .. } = &cut.parts else { return Ok(1.0) };
+    let first = |map| Ok::<_, Error>(sizes.evaluate(map)?.first().copied().unwrap_or(0));
+    let rows = first(cut.upper)?.saturating_sub(first(cut.lower)?).saturating_add(1);
+    let whole = first(*counts)?.saturating_mul(tile.first().copied().unwrap_or(1));
+    Ok((rows.max(0) as f64 / whole.max(1) as f64).min(1.0))
+}
+
 /// The work of a launch of so many blocks, in so many bands.
 pub fn of(
     launch: &Launch<'_>,
@@ -48,6 +58,10 @@ pub fn of(
     };
     let work = kernel_work::of(launch, subject.device, blocks, &size);
     let strategy = strategies::named(&launch.schedule.strategy)?;
+    let blocks = match strategy.has_short_tiles() {
+        true => blocks * whole_rows(launch, sizes)?,
+        false => blocks,
+    };
     let tiles = strategy.tiles_per_block(work.threads);
     Ok(Work {
         blocks,

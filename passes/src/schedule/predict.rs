@@ -241,7 +241,15 @@ pub fn openings<'c>(
     let rank = rank(subject.program)?;
     let strategies = match &choice.strategy {
         Some(name) => vec![strategies::named(name)?],
-        None => strategies::of_target(subject).filter(|strategy| !strategy.sweeps()).collect(),
+        None => {
+            let mut open = Vec::new();
+            for strategy in strategies::of_target(subject).filter(|strategy| !strategy.sweeps()) {
+                if strategy.is_proposed(subject)? {
+                    open.push(strategy);
+                }
+            }
+            open
+        }
     };
     let mut found: Vec<Choice> = Vec::new();
     for strategy in strategies {

@@ -158,6 +158,20 @@ pub trait Strategy: Sync {
         false
     }
 
+    /// Whether the first and the last row of tiles are much shorter than others, so that a launch
+    /// has less work than as many whole tiles.
+    fn has_short_tiles(&self) -> bool {
+        false
+    }
+
+    /// Whether it is worth a look for a program where no strategy is asked for.
+    ///
+    /// # Errors
+    /// A field or a function that is not there.
+    fn is_proposed(&self, _subject: &Subject) -> Result<bool, Error> {
+        Ok(true)
+    }
+
     /// How many iterations before its use a cell of device memory is loaded, as a rule.
     fn loads_ahead(&self) -> f64 {
         1.0

@@ -4,6 +4,7 @@ pub mod block;
 pub mod naive;
 pub mod patch;
 pub mod plane;
+pub mod relay;
 pub mod rows;
 pub mod slab;
 pub mod stream;
@@ -23,6 +24,7 @@ pub const ALL: &[&dyn Strategy] = &[
     &warp::Warp,
     &plane::Plane,
     &patch::Patch,
+    &relay::Relay,
     &naive::Naive,
     &strip::Strip,
     &wavefront::Wavefronts,

@@ -83,6 +83,8 @@ enum Kind {
     Processor,
     /// Valid programs of two and three dimensions by the strategy `patch`
     Patches,
+    /// Valid programs of one field of two dimensions by the strategy `relay`
+    Relays,
     /// Valid programs of many rows, in core, on several devices and out of core
     Windows,
     /// Functions of affine loops
@@ -185,6 +187,7 @@ fn case(args: &Args, index: u64) -> Case {
         Kind::Reductions => generate::reduction(args.seed, index),
         Kind::Processor => generate::on_processor(args.seed, index),
         Kind::Patches => generate::in_patches(args.seed, index),
+        Kind::Relays => generate::in_relays(args.seed, index),
         Kind::Windows => generate::out_of_core(args.seed, index),
         _ => generate::case(args.seed, index),
     }

@@ -22,9 +22,10 @@ pub fn transposed(case: &Case) -> Case {
             _ => {}
         });
     }
-    // Streams, planes and patches run along rows, whichever these are.
-    let turns =
-        |schedule: &&mut Schedule| !matches!(schedule.strategy, "stream" | "plane" | "patch");
+    // Streams, planes, patches and relays run along rows, whichever these are.
+    let turns = |schedule: &&mut Schedule| {
+        !matches!(schedule.strategy, "stream" | "plane" | "patch" | "relay")
+    };
     for schedule in case.schedules.iter_mut().filter(turns) {
         for list in [&mut schedule.tile, &mut schedule.per_thread].into_iter().flatten() {
             list.reverse();

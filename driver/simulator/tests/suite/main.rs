@@ -15,6 +15,7 @@ mod nests;
 mod orders;
 mod patches;
 mod plans;
+mod relays;
 mod series;
 mod sweeps;
 mod traffic;

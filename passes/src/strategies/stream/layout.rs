@@ -172,10 +172,13 @@ fn admit_registers(
 }
 
 impl<'c> Layout<'c> {
-    /// Plans a kernel.
-    pub fn plan(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<Self, Error> {
+    /// The pipeline of a kernel whose lanes hold so many rows and columns, without a place.
+    pub fn in_flight(
+        subject: &Subject<'c, '_>,
+        kernel: &Kernel<'c>,
+        (rows_per_lane, width): (i64, i64),
+    ) -> Result<Self, Error> {
         let (module, program) = (subject.module, subject.program);
-        let Shape { tile_rows, columns, rows_per_lane, width } = Shape::of(kernel)?;
         let applies = kernel.applies().map(|apply| (kernel.op, apply.pieces.as_slice()));
         let selects = selects::of(program, applies, (rows_per_lane, width))?;
         let (graph, (values, elements)) = graph(program, kernel, (rows_per_lane, width))?;
@@ -201,6 +204,13 @@ impl<'c> Layout<'c> {
         for piece in kernel.applies().flat_map(|apply| &apply.pieces) {
             layout.total.insert(piece.function, pieces::is_total(module, program, piece)?);
         }
+        Ok(layout)
+    }
+
+    /// Plans a kernel.
+    pub fn plan(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<Self, Error> {
+        let Shape { tile_rows, columns, rows_per_lane, width } = Shape::of(kernel)?;
+        let mut layout = Self::in_flight(subject, kernel, (rows_per_lane, width))?;
         let [right, bottom] = layout.place_halo(kernel)?;
         let needed = layout.left + columns + right;
         if columns % width != 0 {
@@ -282,6 +292,12 @@ impl<'c> Layout<'c> {
             }
             _ => None,
         }
+    }
+
+    /// Positions of a lane's own cells, row by row.
+    pub fn positions(&self) -> impl Iterator<Item = (i64, i64)> + use<'c> {
+        let (rows_per_lane, width) = (self.rows_per_lane, self.width);
+        (0..rows_per_lane).flat_map(move |row| (0..width).map(move |column| (row, column)))
     }
 
     /// A tile value's number in the pipeline.

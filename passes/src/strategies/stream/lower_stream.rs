@@ -177,6 +177,7 @@ impl LowerStream {
             loads,
             shared: &buffers,
             rim_first: true,
+            halves: true,
             margin: &margin,
             registers: Some(layout.limit),
             estimate: layout.pipeline.registers,

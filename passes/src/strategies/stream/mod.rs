@@ -1,20 +1,20 @@
 //! The strategy `stream`: in two and three dimensions, a block walks along the slowest dimension
 //! with all steps of a launch in flight in registers.
 
-mod in_flight;
+pub(super) mod in_flight;
 mod lane_tile;
-mod layout;
+pub(super) mod layout;
 pub mod lower_stream;
-mod pipeline;
-mod registers;
-mod rims;
-mod schedule;
+pub(super) mod pipeline;
+pub(super) mod registers;
+pub(super) mod rims;
+pub(super) mod schedule;
 mod selects;
 mod shared;
 mod sum_cuts;
 mod tile_fit;
 mod transfers;
-mod updates;
+pub(super) mod updates;
 mod walk;
 
 use crate::analysis::reductions;

@@ -1,11 +1,11 @@
 //! Which rims a loop may meet, and what each operation of the tile kernel checks there.
 
-use super::walk::Walk;
-use crate::kernel::lane_cells::{BoxCells, LaneCells};
-use std::collections::BTreeMap;
+use crate::kernel::frame::Frame;
+use crate::kernel::lane_cells::{Beyond, BoxCells, LaneCells};
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
-use stencil_dialects::tiled::TileOp;
+use stencil_dialects::tiled::{Kernel, TileOp};
 
 /// Which rims a loop may meet.
 #[derive(Clone, Copy)]
@@ -14,6 +14,8 @@ pub struct Rims<'c, 'r> {
     pub planes: bool,
     /// The checks of rows and columns, where it may meet their rims.
     pub rim_checks: Option<&'r RimChecks<'c>>,
+    /// The columns of a lane that rims of columns may lie in; any where there are none.
+    pub columns: Option<&'r BTreeSet<i64>>,
 }
 
 /// The checks of cells at a rim.
@@ -28,35 +30,32 @@ pub struct RimChecks<'c> {
 }
 
 impl<'c> RimChecks<'c> {
-    /// Checks of all operations of a walk.
-    pub fn new(walk: &Walk<'c, '_>, builder: &Builder<'c>) -> Result<Self, Error> {
-        let (frame, beyond) = (walk.frame, walk.beyond);
+    /// Checks of all operations of a kernel on a lane's cells. `vector` gives how many cells of a
+    /// field an access takes.
+    pub fn new(
+        frame: &Frame<'c, '_>,
+        builder: &Builder<'c>,
+        (kernel, lane): (&Kernel<'c>, &LaneCells<'c>),
+        beyond: Beyond,
+        vector: impl Fn(&str) -> Result<i64, Error>,
+    ) -> Result<Self, Error> {
         let (mut grids, mut pieces, mut repeated) =
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let covered = |bounds, cells: &LaneCells<'c>| BoxCells::new(frame, builder, bounds, cells);
-        for (operation, op) in walk.kernel.body.iter().enumerate() {
+        for (operation, op) in kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
                     let grid = frame.scope.program.grid_of(field)?;
                     let bounds = (grid.lower, grid.upper);
-                    let inside = walk.lane.cells.inside(
-                        frame,
-                        builder,
-                        bounds,
-                        beyond,
-                        walk.vector(field)?,
-                    )?;
-                    grids.insert(operation, (covered(bounds, &walk.lane.cells)?, inside));
+                    let inside = lane.inside(frame, builder, bounds, beyond, vector(field)?)?;
+                    grids.insert(operation, (covered(bounds, lane)?, inside));
                 }
                 TileOp::Apply(apply) => {
                     if let Some(grid) = beyond.repeated_grid(frame.scope.program, apply)? {
                         let bounds = (grid.lower, grid.upper);
-                        repeated.insert(
-                            operation,
-                            walk.lane.cells.inside(frame, builder, bounds, beyond, 1)?,
-                        );
+                        repeated.insert(operation, lane.inside(frame, builder, bounds, beyond, 1)?);
                     }
-                    let cells = repeated.get(&operation).unwrap_or(&walk.lane.cells);
+                    let cells = repeated.get(&operation).unwrap_or(lane);
                     for (number, piece) in apply.pieces.iter().enumerate() {
                         pieces.insert(
                             (operation, number),

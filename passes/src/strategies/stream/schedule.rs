@@ -182,7 +182,7 @@ pub fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
     (rows - ends.next().map_or(0, |ends| lost(ends, 1)), columns)
 }
 
-/// The tile graph of several steps.
+/// The tile graph of several steps, whose sums are cut where that saves registers.
 ///
 /// # Errors
 /// Declines a graph in which reads select among too many cells.
@@ -191,6 +191,22 @@ pub fn graph(
     applies: &[&Apply],
     per_thread: &[i64],
     steps: i64,
+) -> Result<Graph, Error> {
+    let lane = shape(per_thread);
+    graph_of(subject, applies, (per_thread, steps), |apply| {
+        sum_cuts(subject, &apply.updates, &apply.pieces, lane)
+    })
+}
+
+/// The tile graph of several steps, whose sums are cut after the planes that `cuts` gives.
+///
+/// # Errors
+/// As for [`graph`].
+pub fn graph_of(
+    subject: &Subject,
+    applies: &[&Apply],
+    (per_thread, steps): (&[i64], i64),
+    cuts: impl Fn(&Apply) -> Result<Vec<i64>, Error>,
 ) -> Result<Graph, Error> {
     let program = subject.program;
     let lane = shape(per_thread);
@@ -218,8 +234,8 @@ pub fn graph(
     let mut parts = Vec::new();
     for apply in applies {
         graph.hold(footprint::long_operations(program, &apply.pieces)?);
-        let cuts = sum_cuts(subject, &apply.updates, &apply.pieces, lane)?;
-        parts.push((&apply.updates, partial_sums::parts(program, &apply.pieces, &cuts)?));
+        let parts_of = partial_sums::parts(program, &apply.pieces, &cuts(apply)?)?;
+        parts.push((&apply.updates, parts_of));
     }
     for (updates, parts) in (0..steps).flat_map(|_| &parts) {
         let new = sum_cuts::extend(&mut graph, program, parts, updates, &current)?;

@@ -1,10 +1,12 @@
 //! New values of a plane: the point function of each cell on cells in flight.
 
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Position};
+use super::layout::Layout;
 use super::rims::Rims;
-use super::walk::Walk;
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
+use crate::kernel::frame::Frame;
 use crate::kernel::lane_cells::{self, Beyond, BoxCells, LaneCells};
+use crate::kernel::lanes;
 use crate::kernel::pieces::{self, PieceCase};
 use melior::ir::ValueLike;
 use stencil_dialects::builder::Builder;
@@ -23,17 +25,51 @@ struct Cell<'c, 's> {
     /// Its place in the lane: row and column.
     position: (i64, i64),
     point: Vec<Val<'c>>,
+    /// Whether it may lie at a rim of columns.
+    at_rim: bool,
     rules: Rules,
 }
 
-impl<'c> Walk<'c, '_> {
+/// What the new values of a lane's cells depend on beside the cells in flight.
+pub struct Updates<'c, 'p> {
+    /// The kernel that is made.
+    pub frame: &'p Frame<'c, 'p>,
+    /// The facts of the tile that are known at compile time.
+    pub layout: &'p Layout<'c>,
+    /// The lane's cells.
+    pub cells: &'p LaneCells<'c>,
+    /// The content of the tile beyond the grid.
+    pub beyond: Beyond,
+}
+
+impl<'c> Updates<'c, '_> {
+    /// Adds the cells of other lanes to a value's planes, those that come in now.
+    pub fn take_edges(
+        &self,
+        builder: &Builder<'c>,
+        state: &mut InFlight<'c>,
+        value: usize,
+    ) -> Result<(), Error> {
+        let window = self.layout.pipeline.windows.get(value);
+        let window = window.ok_or_else(|| Error::internal("a value without a window"))?;
+        let width = self.layout.width;
+        for row in &window.rows {
+            for edge in &row.edges {
+                let own = (row.row, edge.column.rem_euclid(width));
+                let cell = state.get(value, own, edge.first)?;
+                let cell = lanes::shuffle(builder, cell, edge.column.div_euclid(width))?;
+                state.push(value, (row.row, edge.column), cell)?;
+            }
+        }
+        Ok(())
+    }
+
     /// New values of a plane: for each cell of the lane, one value of every updated field.
     pub fn apply(
         &self,
         builder: &Builder<'c>,
         state: &InFlight<'c>,
-        operation: usize,
-        apply: &Apply<'c>,
+        (operation, apply): (usize, &Apply<'c>),
         plane: Val<'c>,
         rims: Rims<'c, '_>,
     ) -> Result<Vec<Vec<Val<'c>>>, Error> {
@@ -50,15 +86,16 @@ impl<'c> Walk<'c, '_> {
         let points = rims
             .rim_checks
             .and_then(|rim_checks| rim_checks.repeated.get(&operation))
-            .unwrap_or(&self.lane.cells);
-        let cell = |(position, (row, column))| Cell {
+            .unwrap_or(self.cells);
+        let cell = |(position, (row, column)): (Position, _)| Cell {
             state,
             apply,
             position,
             point: LaneCells::point(plane, row, column),
+            at_rim: rims.columns.is_none_or(|columns| columns.contains(&position.1)),
             rules,
         };
-        let cells: Vec<_> = self.positions().zip(points.each()).map(cell).collect();
+        let cells: Vec<_> = self.layout.positions().zip(points.each()).map(cell).collect();
         if free {
             let piece = apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
             return cells.iter().map(|at| self.evaluate(builder, at, &piece)).collect();
@@ -120,6 +157,7 @@ impl<'c> Walk<'c, '_> {
     ) -> Result<Vec<Val<'c>>, Error> {
         let mut cases = Vec::new();
         for (piece, covered, plane) in pieces {
+            let covered = covered.filter(|_| at.at_rim);
             let inside = covered.and_then(|cells| cells.covered.get(number)).copied();
             let conditions: Vec<_> = plane.iter().copied().chain(inside).collect();
             let Some(covered) = builder.all(&conditions)? else {

@@ -5,6 +5,7 @@ use super::lane_tile::LaneTile;
 use super::layout::Layout;
 use super::rims::{RimChecks, Rims};
 use super::shared::{BufferHalves, Shared};
+use super::updates::Updates;
 use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
 use crate::kernel::lane_cells::Beyond;
@@ -166,8 +167,14 @@ impl<'c, 'p> Walk<'c, 'p> {
         with_checks: bool,
         planes: &Planes<'c>,
     ) -> Result<(), Error> {
-        let rim_checks = if with_checks { Some(RimChecks::new(self, builder)?) } else { None };
-        let rims = |planes| Rims { planes, rim_checks: rim_checks.as_ref() };
+        let rim_checks = if with_checks {
+            let (about, vector) =
+                ((self.kernel, &self.lane.cells), |field: &str| self.vector(field));
+            Some(RimChecks::new(self.frame, builder, about, self.beyond, vector)?)
+        } else {
+            None
+        };
+        let rims = |planes| Rims { planes, rim_checks: rim_checks.as_ref(), columns: None };
         let (checked, ahead) = (matches!(planes, Planes::Checked), self.layout.pipeline.ahead);
         let rim_ahead = if self.layout.pipeline.registers + CHECK_REGISTERS > self.layout.limit {
             1
@@ -297,7 +304,8 @@ impl<'c, 'p> Walk<'c, 'p> {
                     let builder = &Builder { location: apply.op.location(), ..*builder };
                     let Some((_, first)) = apply.outputs.first() else { continue };
                     let plane = builder.add_constant(plane, -lag(*first)?)?;
-                    let cells = self.apply(builder, state, operation, apply, plane, rims)?;
+                    let about = (operation, apply);
+                    let cells = self.updates().apply(builder, state, about, plane, rims)?;
                     for (number, (_, tile)) in apply.outputs.iter().enumerate() {
                         let cells: Vec<_> =
                             cells.iter().filter_map(|values| values.get(number)).copied().collect();
@@ -309,6 +317,7 @@ impl<'c, 'p> Walk<'c, 'p> {
                     let plane = builder.add_constant(plane, -lag(*tile)?)?;
                     let value = self.layout.value(*tile)?;
                     let cells = self
+                        .layout
                         .positions()
                         .map(|position| state.get(value, position, 0))
                         .collect::<Result<Vec<_>, _>>()?;
@@ -319,10 +328,10 @@ impl<'c, 'p> Walk<'c, 'p> {
         self.shared.hand_over(builder, state, &halves)
     }
 
-    /// Positions of the lane's own cells, row by row.
-    pub fn positions(&self) -> impl Iterator<Item = (i64, i64)> + use<'c> {
-        let (rows_per_lane, width) = (self.layout.rows_per_lane, self.layout.width);
-        (0..rows_per_lane).flat_map(move |row| (0..width).map(move |column| (row, column)))
+    fn updates(&self) -> Updates<'c, '_> {
+        let (frame, layout, cells, beyond) =
+            (self.frame, self.layout, &self.lane.cells, self.beyond);
+        Updates { frame, layout, cells, beyond }
     }
 
     /// A value's new plane: the lane's own cells, and those of others that come in now.
@@ -334,22 +343,10 @@ impl<'c, 'p> Walk<'c, 'p> {
         cells: &[Val<'c>],
         halves: &BufferHalves<'c>,
     ) -> Result<(), Error> {
-        for (position, cell) in self.positions().zip(cells) {
+        for (position, cell) in self.layout.positions().zip(cells) {
             state.push(value, position, *cell)?;
         }
         self.shared.take(builder, state, value, halves)?;
-        let windows = &self.layout.pipeline.windows;
-        let window =
-            windows.get(value).ok_or_else(|| Error::internal("a value without a window"))?;
-        for row in &window.rows {
-            for edge in &row.edges {
-                let width = self.layout.width;
-                let cell =
-                    state.get(value, (row.row, edge.column.rem_euclid(width)), edge.first)?;
-                let cell = lanes::shuffle(builder, cell, edge.column.div_euclid(width))?;
-                state.push(value, (row.row, edge.column), cell)?;
-            }
-        }
-        Ok(())
+        self.updates().take_edges(builder, state, value)
     }
 }

@@ -101,6 +101,29 @@ pub fn patch_schedule(random: &mut Random, program: &Program, rank: usize) -> Sc
     Schedule { strategy: "patch", tile, height, per_thread, flags, combination: None }
 }
 
+/// A schedule of the strategy `relay`, whose tiles mostly fit a warp with their halo.
+pub fn relay_schedule(random: &mut Random, program: &Program) -> Schedule {
+    let mut width = random.pick(&[1, 3, 3, 5, 7]);
+    while size(program) as i64 * width * 4 > 2 * LARGEST && width > 1 {
+        width -= 2;
+    }
+    let room = |height: i64| width * 32 - (reach(program, 1) + 8) * height;
+    let mut height = random.pick(&[1, 2, 3, 4, 4, 6, 8]);
+    let cells = size(program) as i64 * width * 4;
+    while height > 1 && (cells * height > 2 * LARGEST || room(height) < 1) {
+        height -= 1;
+    }
+    let columns = room(height).max(1);
+    let columns = if random.percent(30) { columns } else { random.range(1, columns) };
+    let tile = Some(vec![random.range(1, 24), columns]);
+    let (tile, per_thread) = match random.below(12) {
+        0 => (None, None),
+        _ => (tile, Some(vec![1, width])),
+    };
+    let (flags, height) = (flags(random, program, "relay"), Some(height));
+    Schedule { strategy: "relay", tile, height, per_thread, flags, combination: None }
+}
+
 /// A schedule of the strategy `plane`: small blocks, so that a tile has rims on all sides.
 fn plane_schedule(random: &mut Random, program: &Program, rank: usize) -> Schedule {
     let mut width = random.pick(&[1, 2, 3, 4, 4, 8]);
@@ -224,6 +247,9 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
     }
     if rank > 1 && random.percent(15) && registry::find("lower-patch").is_some() {
         return patch_schedule(random, program, rank);
+    }
+    if rank == 2 && random.percent(8) && registry::find("lower-relay").is_some() {
+        return relay_schedule(random, program);
     }
     let of_rank = [Some("warp"), Some("stream"), Some("stream")][rank - 1];
     let of_rank = of_rank.filter(|strategy| registry::find(&format!("lower-{strategy}")).is_some());
