@@ -54,6 +54,8 @@ SCHEDULES = {
         ("stream", None, None, None),
         ("stream", None, None, 1),
         ("stream", "7,96", None, 3),
+        ("relay", None, None, None),
+        ("relay", None, None, 4),
     ],
     3: [
         ("naive", None, None, None),
@@ -80,7 +82,7 @@ TYPES = {
     "f16": ["heat2d", "jacobi1d3", "star3d1r", "fdtd2d", "insulated2d", "flow2d"],
     "f64": [
         "heat2d", "hotspot2d", "star3d1r", "wave3d", "advect2d", "torus3d", "flow2d", "lookup",
-        "box2d2r", "j3d27pt", "d2q9", "d3q19",
+        "box2d2r", "j3d27pt", "d2q9", "d3q19", "star2d1r",
     ],
 }
 # Programs of hundreds of reads, whose streams take the compiler minutes.

@@ -56,6 +56,7 @@ fn value(random: &mut Random, pass: &str, option: &str, rank: usize) -> Option<S
         (_, "prefetch") => number(random, &[0, 1, 2, 7]),
         (_, "unroll") => number(random, &[1, 2, 3, 4, 8]),
         (_, "registers") => number(random, &[16, 32, 64, 128, 255]),
+        (_, "rows") => number(random, &[1, 2, 3]),
         (_, "warps") => number(random, &[1, 2, 3, 4, 8]),
         (_, "blocks") => number(random, &[1, 2, 3, 5, 132]),
         (_, "steps") => number(random, &[0, 1, 5, 1_000, 1_000_000]),
