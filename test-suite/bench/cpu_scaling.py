@@ -33,8 +33,8 @@ ALL = sorted(os.sched_getaffinity(0))
 
 
 def processors(threads):
-    """Processors for some threads, spread over cores. Where the machine hides which processors share
-    a core, neighbours are taken to."""
+    """Processors for some threads, spread over cores. Where the machine hides which processors
+    share a core, neighbours are taken to."""
     places, topology = {}, pathlib.Path("/sys/devices/system/cpu")
     for one in ALL:
         siblings = topology / f"cpu{one}" / "topology" / "thread_siblings_list"

@@ -30,9 +30,9 @@
 //! llvm.store %count, %address atomic syncscope("device") release {alignment = 4} : i32, !llvm.ptr<1>
 //! ```
 //! `%address` is that of cell `64 * %i`: no two flags share a cache line, so that a signal disturbs
-//! only the blocks that wait for that flag. `peer.arrive` is a fence with a relaxed addition. A block that gives
-//! up has looked very often: looks are counted, not time, so that a device that stops for other
-//! work raises no false alarm.
+//! only the blocks that wait for that flag. `peer.arrive` is a fence with a relaxed addition. A
+//! block that gives up has looked very often: looks are counted, not time, so that a device that
+//! stops for other work raises no false alarm.
 //!
 //! In functions for a processor the scope is the whole system, and a thread that waits lets others
 //! run, by the C library's `sched_yield`. It never gives up.

@@ -3,8 +3,8 @@
 use memmap2::{MmapMut, MmapOptions};
 use thiserror::Error;
 
-/// Bytes from which on the system is asked for large pages: one of those of x86-64 and AArch64. Small
-/// pages of a grid are more than a TLB holds.
+/// Bytes from which on the system is asked for large pages: one of those of x86-64 and AArch64.
+/// Small pages of a grid are more than a TLB holds.
 const LARGE_PAGE: usize = 2 << 20;
 
 /// The system gives no memory.

@@ -329,8 +329,8 @@ fn copy_cell<'c>(
 }
 
 /// Copies a part of a row, in vectors where it is as long as one. Vectors begin at multiples of
-/// their lanes, which are aligned in windows; the first begins with the part, and the last ends with
-/// it. They copy some cells twice: both places are different memory, or the same cells.
+/// their lanes, which are aligned in windows; the first begins with the part, and the last ends
+/// with it. They copy some cells twice: both places are different memory, or the same cells.
 fn copy_part<'c>(
     builder: &Builder<'c>,
     vector: i64,

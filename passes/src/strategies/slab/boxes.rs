@@ -12,8 +12,8 @@ pub struct Cells<'c>(pub Vec<[Val<'c>; 2]>);
 
 /// Builds the code of some rows, given their coordinates in all dimensions but the last.
 pub type PerRows<'b, 'c> = dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), Error> + 'b;
-/// Builds the code of a part of a row, given its coordinates in all dimensions but the last, and its
-/// ends along that.
+/// Builds the code of a part of a row, given its coordinates in all dimensions but the last, and
+/// its ends along that.
 pub type PerPart<'b, 'c> =
     dyn FnMut(&Builder<'c>, &[Val<'c>], [Val<'c>; 2]) -> Result<(), Error> + 'b;
 /// Builds the code of a cell, given its coordinates.

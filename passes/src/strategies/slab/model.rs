@@ -18,8 +18,8 @@
 //! cache that holds the grids, or of memory. Lines that are written are read before. `balance` is
 //! the cells of the busiest thread, divided by the mean over all threads.
 //!
-//! The rates are those of an AMD EPYC of 2024 (Zen 5). They were fitted to fourteen programs with 26
-//! schedules each ([record](../../../../test-suite/bench/results/2026-11-28-cpu-schedules.tsv)).
+//! The rates are those of an AMD EPYC of 2024 (Zen 5). They were fitted to fourteen programs with
+//! 26 schedules each ([record](../../../../test-suite/bench/results/2026-11-28-cpu-schedules.tsv)).
 
 use stencil_runtime::processor::Processor;
 
