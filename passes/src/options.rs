@@ -4,6 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use stencil_dialects::error::Error;
 
+/// Options with a value, as a pass lists them.
+pub fn given(
+    options: impl IntoIterator<Item = (&'static str, Option<i64>)>,
+) -> impl Iterator<Item = (&'static str, String)> {
+    options.into_iter().filter_map(|(name, value)| Some((name, value?.to_string())))
+}
+
 /// Options by name; every value is text until a pass asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {

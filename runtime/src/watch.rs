@@ -13,7 +13,7 @@
 //! wait too. Two blocks that give up in the same moment may leave the block of one beside the flag
 //! of the other.
 
-use crate::expr::{Expr, Op};
+use crate::expr::Expr;
 use std::fmt;
 
 /// Cells from a flag to the next, 256 bytes. Flags side by side in a cache line slow down every
@@ -56,20 +56,12 @@ impl fmt::Display for Stuck {
 
 /// The cells of so many flags.
 pub fn cells(flags: Expr) -> Expr {
-    let apart = APART as i64;
-    match flags.as_int().and_then(|flags| flags.checked_mul(apart)) {
-        Some(cells) => Expr::Int(cells),
-        None => Expr::Binary(Op::Mul, Box::new(flags), Box::new(Expr::Int(apart))),
-    }
+    flags * APART as i64
 }
 
 /// The cells of so many flags and a record.
 pub fn with_record(flags: Expr) -> Expr {
-    let flags = cells(flags);
-    match flags.as_int().and_then(|flags| flags.checked_add(CELLS as i64)) {
-        Some(cells) => Expr::Int(cells),
-        None => Expr::Binary(Op::Add, Box::new(flags), Box::new(Expr::Int(CELLS as i64))),
-    }
+    cells(flags) + CELLS as i64
 }
 
 /// Asks for a record behind flags, given as the bytes of their buffer.

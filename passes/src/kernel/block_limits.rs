@@ -1,7 +1,7 @@
 //! The limits of a block: threads and bytes of shared memory. A kernel that needs more is declined
 //! with a remedy, before anything is built.
 
-use crate::options::Options;
+use crate::options::{Options, given};
 use melior::ir::operation::OperationLike;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
@@ -43,6 +43,19 @@ pub fn steps_per_launch(schedule: &Schedule) -> String {
     }
 }
 
+/// The registers that a thread may take: those that are asked for, or a pass's own number.
+///
+/// # Errors
+/// More than a thread of the device has.
+pub fn registers(asked: Option<i64>, own: i64, device: &Device) -> Result<i64, Error> {
+    let (registers, most) = (asked.unwrap_or(own), device.registers_per_thread);
+    if registers > most.into() {
+        let message = format!("registers={registers}: a thread of the device has {most} at most");
+        return Err(Error::user(message));
+    }
+    Ok(registers)
+}
+
 impl BlockLimits {
     /// The limits that the options give.
     ///
@@ -59,7 +72,7 @@ impl BlockLimits {
     /// The limits as options.
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let options = [(MAX_THREADS.0, self.threads), (MAX_SHARED.0, self.shared)];
-        options.into_iter().filter_map(|(name, value)| Some((name, value?.to_string()))).collect()
+        given(options).collect()
     }
 
     /// Declines a kernel whose blocks need more than the limits or the device allow.

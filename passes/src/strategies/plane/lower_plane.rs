@@ -40,7 +40,7 @@ use crate::kernel::launch::{FrameSpec, loads};
 use crate::kernel::pieces;
 use crate::kernel::shared_memory;
 use crate::kernel::tile_kernels;
-use crate::options::Options;
+use crate::options::{Options, given};
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
 use melior::Context;
@@ -90,8 +90,7 @@ impl Pass for LowerPlane {
 
     fn options(&self) -> Vec<(&'static str, String)> {
         let own = [("ahead", self.ahead), ("unroll", self.unroll), ("registers", self.registers)];
-        let own = own.into_iter().filter_map(|(name, value)| Some((name, value?.to_string())));
-        own.chain(self.limits.options()).collect()
+        given(own).chain(self.limits.options()).collect()
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {

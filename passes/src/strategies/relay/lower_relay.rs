@@ -42,12 +42,12 @@ use super::layout::Layout;
 use super::rings;
 use super::walk::Walk;
 use crate::analysis::footprint;
-use crate::kernel::block_limits::{BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
+use crate::kernel::block_limits::{self, BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
 use crate::kernel::frame::Frame;
 use crate::kernel::launch::{FrameSpec, loads};
 use crate::kernel::shared_memory;
 use crate::kernel::tile_kernels;
-use crate::options::Options;
+use crate::options::{Options, given};
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
 use melior::Context;
@@ -108,8 +108,7 @@ impl Pass for LowerRelay {
             ("warps", self.warps),
             ("registers", self.registers),
         ];
-        let own = own.into_iter().filter_map(|(name, value)| Some((name, value?.to_string())));
-        own.chain(self.limits.options()).collect()
+        given(own).chain(self.limits.options()).collect()
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
@@ -130,14 +129,7 @@ impl LowerRelay {
         let rows = self.rows.unwrap_or(1);
         let mut layout = Layout::plan(subject, kernel, (rows, self.warps))?;
         layout.prefetch = self.prefetch.unwrap_or(layout.prefetch);
-        layout.limit = self.registers.unwrap_or(layout.limit);
-        let most = subject.device.registers_per_thread;
-        if layout.limit > most.into() {
-            return Err(Error::user(format!(
-                "registers={}: a thread of the device has {most} at most",
-                layout.limit
-            )));
-        }
+        layout.limit = block_limits::registers(self.registers, layout.limit, subject.device)?;
         let threads = layout.threads();
         let outer = Builder::new(context, kernel.op.location(), mlir::body(subject.module));
         let shared = [rings::ty(&outer, &layout)?];

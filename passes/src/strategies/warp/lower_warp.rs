@@ -38,7 +38,7 @@ use crate::kernel::interior::Limits;
 use crate::kernel::lanes::{self, WARP};
 use crate::kernel::launch::{FrameSpec, loads};
 use crate::kernel::tile_kernels;
-use crate::options::Options;
+use crate::options::{Options, given};
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
 use melior::Context;
@@ -84,7 +84,7 @@ impl Pass for LowerWarp {
 
     fn options(&self) -> Vec<(&'static str, String)> {
         let options = [("warps", self.warps), ("unroll", self.unroll)];
-        options.into_iter().filter_map(|(name, value)| Some((name, value?.to_string()))).collect()
+        given(options).collect()
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
