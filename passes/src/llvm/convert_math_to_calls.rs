@@ -146,7 +146,7 @@ fn called<'c>(
 const AT_LEAST: i64 = 3;
 const AT_MOST: i64 = 5;
 const UNORDERED: i64 = 14;
-/// Of arith.cmpi's.
+/// The number of `eq` among arith.cmpi's predicates.
 const EQUAL: i64 = 0;
 
 /// The smaller of two floats, or the larger: of a number and a NaN the number.

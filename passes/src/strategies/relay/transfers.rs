@@ -44,7 +44,7 @@ struct Sector<'c> {
     exists: Val<'c>,
 }
 
-/// What tiles at a rim check of a group.
+/// The checks of a group in tiles at a rim.
 struct GroupChecks<'c> {
     /// The columns that are loaded in place of the cells'.
     inside: Vec<Val<'c>>,
@@ -52,7 +52,7 @@ struct GroupChecks<'c> {
     in_grid: Vec<Val<'c>>,
 }
 
-/// What tiles at a rim check.
+/// The checks of tiles at a rim.
 pub struct ShareChecks<'c> {
     groups: Vec<GroupChecks<'c>>,
     /// The column that is prefetched in place of the sector's.
