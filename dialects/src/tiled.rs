@@ -103,6 +103,7 @@ const TILE: &str = "tiled.tile";
 const PER_THREAD: &str = "tiled.per_thread";
 const STEPS: &str = "tiled.steps";
 const REGION: &str = "tiled.region";
+const BLOCK: &str = "tiled.block";
 const INDEX_WIDTH: &str = "tiled.index_width";
 const INTERIOR: &str = "tiled.interior";
 const PARTIAL: &str = "tiled.partial";

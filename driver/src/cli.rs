@@ -2,6 +2,7 @@
 
 mod embedded;
 mod help;
+mod schedule;
 mod values;
 
 use crate::emit::{Emit, emitted};
@@ -14,12 +15,13 @@ use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub use embedded::{Described, embedded};
+use schedule::ScheduleArgs;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Arithmetic, Choice, Config, DeviceList, Devices, Failure, Link, LinkRate, Lowering, Options,
+    Arithmetic, Config, DeviceList, Devices, Failure, Link, LinkRate, Lowering, Options,
     RecordLayout, Session, Source, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
@@ -28,8 +30,7 @@ use stencil_runtime::tune::Schedules;
 use stencil_runtime::windows::DeviceMemory;
 pub use values::unique;
 use values::{
-    all_architectures, layouts, link, one_of_several, positive, range, several, size, strategy,
-    threads, tolerance, whole, word,
+    all_architectures, layouts, link, positive, range, several, size, threads, tolerance, whole,
 };
 
 /// Compile stencil programs to PTX, and run them.
@@ -204,41 +205,8 @@ pub(crate) struct CommonArgs {
     /// The GPU
     #[arg(long, value_name = "NAME", help = help::device())]
     pub(crate) device: Option<String>,
-    /// How tiles are run
-    #[arg(long, value_parser = strategy, help = help::strategy())]
-    pub(crate) strategy: Option<String>,
-    /// Cells of a tile per dimension, slowest first: 32,64
-    #[arg(
-        long,
-        value_delimiter = ',',
-        allow_negative_numbers = true,
-        value_parser = one_of_several
-    )]
-    pub(crate) tile: Option<Vec<i64>>,
-    /// Steps per launch
-    #[arg(long, allow_negative_numbers = true, value_parser = whole::<i64>)]
-    pub(crate) pyramid_height: Option<i64>,
-    /// Steps per launch that a run chooses from, by measuring: 1,2,3,4,6,8
-    #[arg(
-        long,
-        value_delimiter = ',',
-        allow_negative_numbers = true,
-        value_parser = one_of_several,
-        conflicts_with_all = ["pyramid_height", "passes"]
-    )]
-    pub(crate) heights: Option<Vec<i64>>,
-    /// Cells per thread
-    #[arg(
-        long,
-        value_delimiter = ',',
-        allow_negative_numbers = true,
-        value_parser = one_of_several,
-        help = help::per_thread()
-    )]
-    pub(crate) per_thread: Option<Vec<i64>>,
-    /// Cells that each function of a launch computes
-    #[arg(long, value_parser = word, help = help::region())]
-    pub(crate) region: Option<String>,
+    #[command(flatten)]
+    pub(crate) schedule: ScheduleArgs,
     /// How many devices share a run: 4, 2x2 along two dimensions, or the numbers of GPUs: 0,2
     #[arg(long, value_name = "COUNT", value_parser = str::parse::<DeviceList>)]
     pub(crate) devices: Option<DeviceList>,
@@ -325,14 +293,8 @@ impl CommonArgs {
         Ok(Session::new(Options {
             defines: self.defines.clone(),
             config: Config {
-                choice: Choice {
-                    strategy: self.strategy.clone(),
-                    tile: self.tile.clone(),
-                    pyramid_height: self.pyramid_height,
-                    per_thread: self.per_thread.clone(),
-                    region: self.region.clone(),
-                },
-                heights: self.heights.clone().unwrap_or_default(),
+                choice: self.schedule.choice(),
+                heights: self.schedule.heights.clone().unwrap_or_default(),
                 no_fuse: self.no_fuse,
                 no_nest_tiles: self.no_nest_tiles,
                 no_vector_copies: self.no_vector_copies,

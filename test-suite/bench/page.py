@@ -22,6 +22,7 @@ IMAGES = common.ROOT / "docs/images"
 PART = "GCells/s, in brackets the part of the rate at the large size."
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 # Rates of others on the same kind of device (GCells/s), f32 and f64; the README says how taken.
+# FastStencil ran at the sizes of its own paper.
 PEERS = {
     "AN5D": {
         "j2d5pt": (1571, 272),
@@ -41,6 +42,17 @@ PEERS = {
         "box2d1r": (854, 540),
         "star2d2r": (581, 432),
         "box2d2r": (443, 277),
+    },
+    "FastStencil": {
+        "j2d5pt": (None, 2060),
+        "star2d1r": (None, 2060),
+        "j2d9pt": (None, 1071),
+        "star2d2r": (None, 1071),
+        "j2d9pt-gol": (None, 1350),
+        "box2d1r": (None, 1350),
+        "box2d2r": (None, 527),
+        "star3d1r": (None, 566),
+        "j3d27pt": (None, 326),
     },
 }
 COLORS = ["#1f6fb4", "#c44e2a", "#3a8f4d", "#7a52a3", "#8c6d1f", "#444444"]
@@ -95,7 +107,8 @@ def best_other(key, lines, searches):
 def peer_rate(rates, line):
     """A peer's rate, and ours over it."""
     peer = rates.get(line["program"], (None, None))[line["type"] == "f64"]
-    return f"{peer:,} ({line['gcells'] / peer:.1f}x)" if peer else ""
+    ratio = line["gcells"] / peer if peer else 0
+    return f"{peer:,} ({ratio:.{1 if ratio >= 1.5 else 2}f}x)" if peer else ""
 
 
 def markdown(columns, rows):
@@ -132,7 +145,7 @@ def main_table(rows, searches):
                 line["spilled"],
                 f"{line['gcells']:,.0f}{mark}",
                 f"{float(line['of_copy']):.0f}",
-                f"{float(line['of_fma']):.0f}",
+                f"{float(line['of_fma']):.0f}" if float(line["of_fma"]) else "",
                 best_other(key, lines, searches),
                 *(peer_rate(rates, line) for rates in PEERS.values()),
             ]
@@ -248,15 +261,16 @@ def chart(title, names, rows):
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def beside_peers(rows):
-    """Rates in f32 of the programs that a peer has, with the peers'."""
+def beside_peers(rows, place, kind):
+    """Rates in a type of the programs that a peer has, with the peers'."""
+    names = [name for name, rates in PEERS.items() if any(pair[place] for pair in rates.values())]
     found = {}
-    for (program, kind, _, why), (lines, _) in rows.items():
-        peers = [rates.get(program, (None, None))[0] for rates in PEERS.values()]
-        if kind == "f32" and why == "main" and any(peers):
+    for (program, type_of_row, _, why), (lines, _) in rows.items():
+        peers = [PEERS[name].get(program, (None, None))[place] for name in names]
+        if type_of_row == kind and why == "main" and any(peers):
             found[program] = [lines[0]["gcells"], *peers]
-    title = "f32, GCells/s on one H200 at the large size"
-    return chart(title, ["stencilc", *PEERS], found)
+    title = f"{kind}, GCells/s on one H200 at the large size"
+    return chart(title, ["stencilc", *names], found)
 
 
 def series(rows):
@@ -343,7 +357,9 @@ def main():
     searches = [read(path, checked=False) for path in args.search]
     rows = merged(records)
     links, aged = draw(records)
-    (IMAGES / "rates.svg").write_text(beside_peers(rows))
+    (IMAGES / "rates.svg").write_text(beside_peers(rows, 0, "f32"))
+    (IMAGES / "rates-f64.svg").write_text(beside_peers(rows, 1, "f64"))
+    links.insert(0, "![Rates in f64 beside others'](images/rates-f64.svg)")
     body = [heading(records, rows, aged), main_table(rows, searches), "### Other sizes", PART]
     body += [*size_tables(rows), *links]
     page = PAGE.read_text()

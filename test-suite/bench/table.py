@@ -27,7 +27,8 @@ import time
 
 import common
 
-# Floating-point operations of a point and step: a*b + c is one, a division by a constant a product.
+# Floating-point operations of a point and step: a*b + c is one, a division by a constant a product;
+# none where they are not counted.
 ROWS = {
     "j2d5pt": 5,
     "star2d1r": 5,
@@ -44,14 +45,34 @@ ROWS = {
     "j3d27pt": 27,
     "wave3d": 9,
     "jacobi1d3": 3,
+    "acoustic3d-order4": 19,
+    "acoustic3d-order8": 31,
+    "d2q9": None,
+    "d3q19": None,
+    "shallow-water": None,
 }
 # More programs for the plot of rates over the radius, by number of points.
 RADII = {"star2d3r": 13, "star2d4r": 17, "box2d3r": 49, "star3d3r": 19}
 CUBE, SQUARE, LINE = (512, 512, 512), (16384, 16384), (1 << 28,)
-MAIN = {"fdtd2d": (8192, 8192)}
+MAIN = {
+    "fdtd2d": (8192, 8192),
+    "d2q9": (4096, 4096),
+    "d3q19": (256, 256, 256),
+    "shallow-water": (8192, 8192),
+}
+# Rows of the large size alone.
+LARGE = {"acoustic3d-order4", "acoustic3d-order8", "d2q9", "d3q19", "shallow-water"}
+# A program whose steps are of one length: without the reductions that find it.
+FIXED_STEP = {
+    "shallow-water": (
+        (r"reduce speed.*?initially 0\n", "scalar speed : f32 = 1.5\n"),
+        (r" until time >= end", ""),
+    )
+}
 OTHER = {1: [], 2: [(4096, 4096), (10000, 3001)], 3: [(200, 200, 200)]}
-# Sizes of the plot of rates over the size.
-SIZES = [(1024, 1024), (2048, 2048), (8192, 8192)]
+# Sizes of the plot of rates over the size, and small cubes.
+SIZES = [(512, 512), (1024, 1024), (2048, 2048), (8192, 8192)]
+CUBES = [(64, 64, 64), (128, 128, 128), (256, 256, 256)]
 # Heights of the plot of rates over the steps a launch.
 HEIGHTS = [1, 2, 4, 6, 8, 10, 12]
 SMALL = {1: (10007,), 2: (211, 199), 3: (31, 29, 53)}
@@ -100,6 +121,9 @@ class Builder:
     def __init__(self, stencilc, folder, scratch, source, kind, fma):
         self.stencilc, self.folder, self.fma = stencilc, folder, fma
         self.program = common.Program(source, kind)
+        for pattern, text in FIXED_STEP.get(self.program.stem, ()):
+            text = re.sub(r"\bf32\b", kind, text)
+            self.program.text = re.sub(pattern, text, self.program.text, flags=re.S)
         self.stem = f"{self.program.stem}_{kind}"
         self.source = scratch / f"{self.stem}.stencil"
         self.source.write_text(self.program.text)
@@ -141,14 +165,15 @@ class Builder:
         half = tuple(cells // 2 for cells in main)
         if name not in RADII:
             self.row(main, "main", self.compiled(main, "main", ["--candidates", str(candidates)]))
-        if main_only:
+        if main_only or name in LARGE:
             return
         if re.fullmatch(r"(star|box)\dd\dr", name):
             self.row(half, "radius", self.compiled(half, "radius", []))
         if name in RADII:
             return
         plotted = name in ("star2d1r", "j2d5pt") and kind == "f32"
-        for shape in OTHER[rank] + (SIZES if plotted else []):
+        small = SIZES if plotted else CUBES if (name, kind) == ("star3d1r", "f32") else []
+        for shape in OTHER[rank] + small:
             self.row(shape, "size", self.compiled(shape, "size", []))
         if name in ("star2d1r", "box2d1r"):
             plans = []
@@ -271,7 +296,9 @@ def run(args):
         steps = args.steps or (MAIN_STEPS if row["why"] == "main" else OTHER_STEPS)
         tolerance = TOLERANCES.get((row["program"], row["kind"]), TOLERANCE[row["kind"]])
         options = ["--steps", steps, "--pause", PAUSE, "--tolerance", tolerance]
-        options += ["--repeat", args.repeat, "--graph", "--fma-per-point", row["fma"]]
+        options += ["--repeat", args.repeat, "--graph"]
+        if row["fma"]:
+            options += ["--fma-per-point", row["fma"]]
         if not args.unchecked:
             options += ["--reference", folder / row["naive"], "--check-steps", checked]
         found, good = measure(folder, row["plans"], options)

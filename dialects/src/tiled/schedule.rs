@@ -1,7 +1,9 @@
 //! Schedules: that of a kernel, what a module has chosen for kernels to be made, and the order of
 //! launches.
 
-use super::{HALO, HEIGHT, HEIGHTS, PER_THREAD, REGION, REPEAT, STEPS, STRATEGY, TILE, UNTIL};
+use super::{
+    BLOCK, HALO, HEIGHT, HEIGHTS, PER_THREAD, REGION, REPEAT, STEPS, STRATEGY, TILE, UNTIL,
+};
 use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
@@ -114,6 +116,9 @@ pub struct Choice {
     pub per_thread: Option<Vec<i64>>,
     /// The name of a [`Region`].
     pub region: Option<String>,
+    /// Threads of a block of [`Region::Fixed`], slowest dimension first, from which the tile
+    /// follows.
+    pub block: Option<Vec<i64>>,
 }
 
 /// Reads a module's choice of schedule.
@@ -129,6 +134,7 @@ pub fn choice(module: &Module) -> Result<Choice, Error> {
         per_thread: read_optional(op, PER_THREAD, attribute::as_integers)?,
         pyramid_height: read_optional(op, STEPS, attribute::as_integer)?,
         region: text(REGION)?,
+        block: read_optional(op, BLOCK, attribute::as_integers)?,
     })
 }
 
@@ -147,6 +153,7 @@ fn entries<'c>(context: &'c Context, choice: &Choice) -> Vec<(&'static str, Attr
         (PER_THREAD, choice.per_thread.as_ref().map(|cells| attribute::integers(context, cells))),
         (STEPS, choice.pyramid_height.map(|steps| attribute::integer(context, steps))),
         (REGION, choice.region.as_ref().map(|region| attribute::string(context, region))),
+        (BLOCK, choice.block.as_ref().map(|threads| attribute::integers(context, threads))),
     ];
     entries.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
@@ -238,6 +245,7 @@ fn choice_of(entry: Attribute<'_>) -> Option<Choice> {
         per_thread: integers(PER_THREAD),
         pyramid_height: Some(attribute::entry(entry, STEPS).and_then(attribute::as_integer)?),
         region: attribute::entry(entry, REGION).and_then(attribute::as_string).map(str::to_owned),
+        block: integers(BLOCK),
     })
 }
 

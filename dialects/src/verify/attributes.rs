@@ -35,6 +35,7 @@ const TILED: &[&str] = &[
     "tiled.bank_pad",
     "tiled.bank_pad_words",
     "tiled.binding",
+    "tiled.block",
     "tiled.block_points",
     "tiled.constant",
     "tiled.cut",

@@ -4,7 +4,7 @@ use crate::executable::Target;
 use crate::failure::Failure;
 use crate::session::Session;
 use stencil_dialects::error::Error;
-use stencil_dialects::tiled::{Choice, Region};
+use stencil_dialects::tiled::Choice;
 use stencil_passes::schedule::choice;
 use stencil_passes::strategies;
 
@@ -21,9 +21,7 @@ impl Session {
         let choice = &self.options.config.choice;
         choice::check(choice).map_err(wrong)?;
         check_ranks(choice, ranks)?;
-        if let Some(region) = &choice.region {
-            Region::parse(region).map_err(wrong)?;
-        }
+        choice::region(choice).map_err(wrong)?;
         let Some(name) = &choice.strategy else { return Ok(()) };
         let strategy = strategies::named(name).map_err(wrong)?;
         let is_processor = matches!(target, Target::Cpu { .. });
@@ -50,12 +48,15 @@ impl Session {
 /// Refuses shapes of tiles and a strategy that suit no grid of these ranks. An empty list skips the
 /// check.
 fn check_ranks(choice: &Choice, ranks: &[usize]) -> Result<(), Failure> {
-    let (Some(rank), Choice { tile, per_thread, strategy, .. }) = (ranks.first(), choice) else {
+    let (Some(rank), Choice { tile, per_thread, strategy, block, .. }) = (ranks.first(), choice)
+    else {
         return Ok(());
     };
     // One number of cells per thread is for the dimension that a strategy widens.
     let per_thread = per_thread.as_ref().filter(|shape| shape.len() > 1);
-    for (name, shape) in [("tile", tile.as_ref()), ("per-thread", per_thread)] {
+    for (name, shape) in
+        [("tile", tile.as_ref()), (choice::BLOCK.0, block.as_ref()), ("per-thread", per_thread)]
+    {
         let Some(shape) = shape.filter(|shape| !ranks.contains(&shape.len())) else { continue };
         let ends = |count: usize| if count == 1 { "" } else { "s" };
         let count = shape.len();

@@ -77,6 +77,7 @@ impl Session {
             pyramid_height: Some(settings.pyramid_height),
             per_thread: Some(settings.per_thread.clone()),
             region: settings.region.clone(),
+            block: None,
         };
         let candidates = self.candidates(source)?;
         if candidates.iter().any(|candidate| candidate.choice == named) {
@@ -85,6 +86,7 @@ impl Session {
         let whole = |candidate: &Candidate| Choice {
             tile: Some(candidate.tile.clone()),
             per_thread: Some(candidate.per_thread.clone()),
+            block: None,
             ..candidate.choice.clone()
         };
         let fitted = candidates.into_iter().find(|candidate| whole(candidate) == named);

@@ -48,6 +48,15 @@ pub fn region() -> String {
     )
 }
 
+/// The help of `--block`.
+pub fn block() -> String {
+    let fixed = names("and", |strategy| strategy.has_fixed_regions());
+    format!(
+        "Threads of a block per dimension, slowest first, in place of the tile: 8,32. All \
+         functions of a launch compute as many cells as these threads have (strategies {fixed})"
+    )
+}
+
 /// For two files, says that one is expected; clap takes the second one for a command.
 pub fn several_programs(error: &mut clap::Error) {
     let second = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand]

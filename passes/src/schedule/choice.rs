@@ -5,7 +5,7 @@ use melior::ir::Module;
 use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::tiled::{self, Choice, MOST_CELLS, MOST_STEPS};
+use stencil_dialects::tiled::{self, Choice, MOST_CELLS, MOST_STEPS, Region};
 
 /// The option for [`Choice::strategy`].
 pub const STRATEGY: (&str, &str) = ("strategy", "how tiles are run (default: chosen)");
@@ -22,6 +22,10 @@ pub const PER_THREAD: (&str, &str) = (
 pub const REGION: (&str, &str) =
     ("region", "the cells that each apply computes: shrinking (default) or fixed");
 
+/// The option for [`Choice::block`].
+pub const BLOCK: (&str, &str) =
+    ("block", "threads of a block of fixed regions, slowest first, in place of the tile");
+
 /// The choice that options hold.
 ///
 /// # Errors
@@ -33,6 +37,7 @@ pub fn read(options: &Options) -> Result<Choice, Error> {
         pyramid_height: options.integer(PYRAMID_HEIGHT.0, 1..=MOST_STEPS)?,
         per_thread: options.integers(PER_THREAD.0, 1..=MOST_CELLS)?,
         region: options.text(REGION.0).map(str::to_owned),
+        block: options.integers(BLOCK.0, 1..=MOST_CELLS)?,
     })
 }
 
@@ -45,8 +50,47 @@ pub fn options(choice: &Choice) -> Vec<(&'static str, String)> {
         (PYRAMID_HEIGHT.0, choice.pyramid_height.map(|height| height.to_string())),
         (PER_THREAD.0, choice.per_thread.as_ref().map(list)),
         (REGION.0, choice.region.clone()),
+        (BLOCK.0, choice.block.as_ref().map(list)),
     ];
     options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// The region of a choice: fixed where the threads of a block are asked for.
+///
+/// # Errors
+/// A name that is no region, and what excludes the other.
+pub fn region(choice: &Choice) -> Result<Region, Error> {
+    let asked = choice.region.as_deref().map(Region::parse).transpose()?;
+    if choice.block.is_none() {
+        return Ok(asked.unwrap_or_default());
+    }
+    if choice.tile.is_some() {
+        return Err(Error::user("block and tile both give the size of a tile; leave one out"));
+    }
+    match asked {
+        None | Some(Region::Fixed) => Ok(Region::Fixed),
+        Some(other) => Err(Error::user(format!(
+            "block is for fixed regions, and region is {}; leave region out, or give a tile in \
+             place of block",
+            other.name()
+        ))),
+    }
+}
+
+/// The cells of all threads of a block, per dimension.
+///
+/// # Errors
+/// More of them than a tile may have.
+pub fn cells(block: &[i64], per_thread: &[i64]) -> Result<Vec<i64>, Error> {
+    let cells: Vec<i64> =
+        block.iter().zip(per_thread).map(|(threads, each)| threads.saturating_mul(*each)).collect();
+    match cells.iter().all(|cells| *cells <= MOST_CELLS) {
+        true => Ok(cells),
+        false => Err(Error::user(format!(
+            "the threads of block have more than {MOST_CELLS} cells along a dimension; make block \
+             or per-thread smaller"
+        ))),
+    }
 }
 
 /// Checks a choice against the ranges of [`read`].
@@ -72,6 +116,7 @@ pub fn completed(choice: &Choice, module: &Module) -> Result<Choice, Error> {
         pyramid_height: choice.pyramid_height.or(by.pyramid_height),
         per_thread: choice.per_thread.or(by.per_thread),
         region: choice.region.or(by.region),
+        block: choice.block.or(by.block),
     };
     // The options were checked before, so an error stands in the module.
     check(&choice).map_err(|error| error.at(mlir::place(mlir::module_op(module).location())))?;

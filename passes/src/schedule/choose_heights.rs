@@ -23,7 +23,7 @@
 
 use crate::options::Options;
 use crate::pass::{Info, Pass};
-use crate::schedule::choice::{PER_THREAD, REGION, STRATEGY, TILE};
+use crate::schedule::choice::{BLOCK, PER_THREAD, REGION, STRATEGY, TILE};
 use crate::schedule::choose_schedule::{DEVICES, Request, SPLIT_INTERIOR};
 use crate::schedule::code_size::{self, MOST_OF_ALL};
 use crate::schedule::predict::{self, Candidate};
@@ -46,7 +46,7 @@ pub const MOST_HEIGHTS: usize = 24;
 pub const INFO: Info = Info {
     name: "choose-heights",
     summary: "choose the schedules of several pyramid heights, for the run to choose from",
-    options: &[HEIGHTS, STRATEGY, TILE, PER_THREAD, REGION, SPLIT_INTERIOR, DEVICES],
+    options: &[HEIGHTS, STRATEGY, TILE, PER_THREAD, REGION, BLOCK, SPLIT_INTERIOR, DEVICES],
     read: |options: &Options| {
         let heights = read_heights(options)?;
         Ok(Box::new(ChooseHeights { heights, request: Request::read(options)? }))

@@ -20,7 +20,7 @@
 
 use crate::options::Options;
 use crate::pass::{Info, Pass};
-use crate::schedule::choice::{self, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY, TILE};
+use crate::schedule::choice::{self, BLOCK, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY, TILE};
 use crate::schedule::lowering::Settings;
 use crate::schedule::predict;
 use crate::subject::{Subject, set_shared_by};
@@ -53,7 +53,7 @@ pub const INFO: Info = Info {
 
 /// The options of the passes that predict schedules.
 pub const OPTIONS: &[(&str, &str)] =
-    &[STRATEGY, TILE, PYRAMID_HEIGHT, PER_THREAD, REGION, SPLIT_INTERIOR, DEVICES, LINK];
+    &[STRATEGY, TILE, PYRAMID_HEIGHT, PER_THREAD, REGION, BLOCK, SPLIT_INTERIOR, DEVICES, LINK];
 
 /// What is not to be chosen of a schedule.
 #[derive(Clone, Debug, Default, PartialEq)]

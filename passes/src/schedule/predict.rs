@@ -265,14 +265,17 @@ pub fn openings<'c>(
         for candidates in [vec![Candidates::defaults()], others].concat() {
             let listed = candidates.pyramid_heights.into_iter();
             let listed = listed.map(|steps| steps.map(|steps| steps.min(most))).collect();
+            // A block that is asked for gives the tile.
+            let tile = candidates.tile.as_ref().filter(|_| choice.block.is_none());
             let asked = choice.pyramid_height.map(|steps| vec![Some(steps)]);
             for pyramid_height in asked.unwrap_or(listed) {
                 let opening = Choice {
                     strategy: Some(strategy.name().to_owned()),
-                    tile: choice.tile.clone().or_else(|| candidates.tile.clone()),
+                    tile: choice.tile.clone().or_else(|| tile.cloned()),
                     pyramid_height,
                     per_thread: choice.per_thread.clone().or(candidates.per_thread.clone()),
                     region: choice.region.clone(),
+                    block: choice.block.clone(),
                 };
                 if !found.contains(&opening) {
                     found.push(opening);

@@ -5,8 +5,9 @@
 //! Computations on GPU Architectures", section 4.2, algorithm 2: regions are found backwards over
 //! functions and steps, a rectangular hull where a field is reached twice. By default each apply
 //! computes the region needed at its step. With `region=fixed` all applies compute the largest, as
-//! in the paper, so that each thread does the same in each step. Cells at the outer rim may then be
-//! invalid; the verifier proves that none of them is stored.
+//! in the paper, so that each thread does the same in each step. `block` then gives the threads,
+//! and equation 1 the tile: the cells of all threads are those of the largest region. Cells at the
+//! outer rim may then be invalid; the verifier proves that none of them is stored.
 //!
 //! Needs: a verified stencil program, in which `tile-wavefront` has tiled the functions that read
 //! values of their own sweep. The schedule comes from options, else from `choose-schedule`, else
@@ -39,7 +40,7 @@
 use crate::analysis::{index_width, reductions};
 use crate::options::Options;
 use crate::pass::{Info, Pass};
-use crate::schedule::choice::{self, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY, TILE};
+use crate::schedule::choice::{self, BLOCK, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY, TILE};
 use crate::schedule::code_size;
 use crate::schedule::launch_groups::{self, Group};
 use crate::schedule::pyramids::Names;
@@ -65,7 +66,7 @@ use stencil_dialects::tiled::{self, Choice, MOST_STEPS, Region, Schedule};
 pub const INFO: Info = Info {
     name: "tile-overlapped",
     summary: "cut the grid into overlapping tiles that run several steps without exchange",
-    options: &[STRATEGY, TILE, PYRAMID_HEIGHT, PER_THREAD, REGION],
+    options: &[STRATEGY, TILE, PYRAMID_HEIGHT, PER_THREAD, REGION, BLOCK],
     read: |options: &Options| Ok(Box::new(TileOverlapped { choice: choice::read(options)? })),
 };
 
@@ -308,23 +309,26 @@ impl<'c> Tiling<'c, '_> {
         let per_thread = dimensions(ours(&self.choice.per_thread), PER_THREAD.0, rank, |cells| {
             Some(strategy.widened(rank, cells))
         })?;
+        let per_thread = per_thread.unwrap_or(shape.per_thread);
         let tile = dimensions(ours(&self.choice.tile), TILE.0, rank, |_| None)?;
-        let region = self.choice.region.as_deref().map(Region::parse).transpose()?;
-        let region = region.unwrap_or_default();
+        // Of a block, the cells that its threads compute, from which `fit` takes the halo away.
+        let block = dimensions(ours(&self.choice.block), BLOCK.0, rank, |_| None)?;
+        let block = block.map(|threads| choice::cells(&threads, &per_thread)).transpose()?;
+        let region = choice::region(&self.choice)?;
         if region == Region::Fixed && !strategy.has_fixed_regions() {
             return Err(Error::declined(
                 Decline::Region,
                 format!(
-                    "the strategy {} has no fixed regions; leave region out or choose another \
-                     strategy",
-                    strategy.name()
+                    "the strategy {} has no fixed regions; leave {} out or choose another strategy",
+                    strategy.name(),
+                    if self.choice.block.is_some() { BLOCK.0 } else { REGION.0 }
                 ),
             ));
         }
         let schedule = Schedule {
             strategy: strategy.name().to_owned(),
-            tile: tile.unwrap_or(shape.tile),
-            per_thread: per_thread.unwrap_or(shape.per_thread),
+            tile: tile.or(block).unwrap_or(shape.tile),
+            per_thread,
             steps: 0,
             region,
         };

@@ -61,6 +61,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
                 pyramid_height: schedule.height,
                 per_thread: schedule.per_thread.clone(),
                 region: schedule.flags.contains(&Flag::FixedRegion).then(|| "fixed".to_owned()),
+                block: None,
             },
             heights: Vec::new(),
             no_fuse: schedule.flags.contains(&Flag::NoFuse),

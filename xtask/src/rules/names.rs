@@ -9,11 +9,13 @@ use super::{Break, Tree};
 const STRATEGIES: &str = "passes/src/strategies/";
 
 /// Code that spells strategies' names as text, and why.
-const MAY_NAME_STRATEGIES: [&str; 2] = [
+const MAY_NAME_STRATEGIES: [&str; 3] = [
     // The array protocols of Python have streams of CUDA.
     "bindings/python/src/arrays.rs",
     // Asks two compilers for the same strategies, and one of them may not be of this tree.
     "xtask/src/same_code/cases.rs",
+    // Options of a schedule; that of the threads of a block is called as a strategy is.
+    "passes/src/schedule/choice.rs",
 ];
 
 /// Code of passes that knows devices or architectures, and why.

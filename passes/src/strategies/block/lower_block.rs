@@ -90,12 +90,7 @@ fn lower<'c>(
 ) -> Result<(), Error> {
     let (module, program) = (subject.module, subject.program);
     let schedule = &kernel.schedule;
-    let threads: Vec<i64> = schedule
-        .tile
-        .iter()
-        .zip(&schedule.per_thread)
-        .map(|(cells, each)| (cells + each - 1) / each)
-        .collect();
+    let threads = super::threads(kernel);
     if schedule.region == Region::Fixed {
         all_total(module, program, kernel)?;
     }

@@ -68,7 +68,7 @@ const PASSES: &[&str] = &[
     "choose-schedule{",
 ];
 
-const COMMON: [(&str, Value); 22] = [
+const COMMON: [(&str, Value); 23] = [
     ("--heights", Numbers),
     ("--device", Word(&["h200", "a100", "H200", "mi300x", ""])),
     ("--no-nest-tiles", Nothing),
@@ -80,6 +80,7 @@ const COMMON: [(&str, Value); 22] = [
     ("--arch", Word(ARCHITECTURES)),
     ("--strategy", Word(STRATEGIES)),
     ("--tile", Numbers),
+    ("--block", Numbers),
     ("--pyramid-height", Number),
     ("--per-thread", Numbers),
     ("--region", Word(&["shrinking", "fixed", "growing"])),

@@ -38,7 +38,7 @@ fn value(random: &mut Random, pass: &str, option: &str, rank: usize) -> Option<S
         (_, "strategy") => random.pick(strategies::ALL).name().to_owned(),
         (_, "region") => random.pick(&["shrinking", "fixed"]).to_owned(),
         (_, "tile") => list(random, rank, &[1, 2, 3, 4, 5, 7, 8, 16, 24, 32, 64]),
-        (_, "threads") => list(random, rank, &[1, 2, 4, 8, 16, 32]),
+        (_, "threads" | "block") => list(random, rank, &[1, 2, 4, 8, 16, 32]),
         (_, "per-thread") => list(random, rank, &[1, 1, 1, 2, 3, 4]),
         (_, "heights") => {
             let count = random.range(1, 3) as usize;
