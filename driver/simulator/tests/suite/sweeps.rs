@@ -26,7 +26,9 @@ fn errors_between_sweeps_of_wavefronts_are_found() {
     let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
     let mut table = Table::default();
     // Five tile rows of five rows; the waits are for the tile rows of the sweep before above,
-    // beside and below, then for the one above of the same sweep.
+    // beside and below, then for the one above of the same sweep. `ShiftFlag(Wait, -2, 1)` changes
+    // nothing: a tile then waits for the row two below, which is behind the row below. At the last
+    // but one row, where that is no row, the tile above has waited for the row that is needed.
     let case = Case::wavefront("heat2d-sweep", &[5, 4]);
     let wavefront = subject(&context, "wavefront", case, (&[25, 29], 10));
     let found = [
