@@ -2,11 +2,10 @@
 
 mod embedded;
 mod help;
-mod schedule;
+mod session;
 mod values;
 
 use crate::emit::{Emit, emitted};
-use crate::files;
 use crate::opt::tell_crashes;
 use crate::picture::Colors;
 use crate::target::TargetName;
@@ -15,22 +14,18 @@ use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub use embedded::{Described, embedded};
-use schedule::ScheduleArgs;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use stencil_compiler::{
-    Arithmetic, Config, DeviceList, Devices, Failure, Link, LinkRate, Lowering, Options,
-    RecordLayout, Session, Source, toolchain,
-};
+use stencil_compiler::{DeviceList, Devices, Failure, Link, LinkRate};
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
-use stencil_runtime::tune::Schedules;
 use stencil_runtime::windows::DeviceMemory;
 pub use values::unique;
 use values::{
-    all_architectures, layouts, link, positive, range, several, size, threads, tolerance, whole,
+    all_architectures, layouts, one_of_several, positive, range, several, size, strategy, threads,
+    tolerance, whole, word,
 };
 
 /// Compile stencil programs to PTX, and run them.
@@ -205,8 +200,51 @@ pub(crate) struct CommonArgs {
     /// The GPU
     #[arg(long, value_name = "NAME", help = help::device())]
     pub(crate) device: Option<String>,
-    #[command(flatten)]
-    pub(crate) schedule: ScheduleArgs,
+    /// How tiles are run
+    #[arg(long, value_parser = strategy, help = help::strategy())]
+    pub(crate) strategy: Option<String>,
+    /// Cells of a tile per dimension, slowest first: 32,64
+    #[arg(
+        long,
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        value_parser = one_of_several
+    )]
+    pub(crate) tile: Option<Vec<i64>>,
+    /// Threads of a block
+    #[arg(
+        long,
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        value_parser = one_of_several,
+        help = help::block(),
+        conflicts_with_all = ["tile", "passes"]
+    )]
+    pub(crate) block: Option<Vec<i64>>,
+    /// Steps per launch
+    #[arg(long, allow_negative_numbers = true, value_parser = whole::<i64>)]
+    pub(crate) pyramid_height: Option<i64>,
+    /// Steps per launch that a run chooses from, by measuring: 1,2,3,4,6,8
+    #[arg(
+        long,
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        value_parser = one_of_several,
+        conflicts_with_all = ["pyramid_height", "passes"]
+    )]
+    pub(crate) heights: Option<Vec<i64>>,
+    /// Cells per thread
+    #[arg(
+        long,
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        value_parser = one_of_several,
+        help = help::per_thread()
+    )]
+    pub(crate) per_thread: Option<Vec<i64>>,
+    /// Cells that each function of a launch computes
+    #[arg(long, value_parser = word, help = help::region())]
+    pub(crate) region: Option<String>,
     /// How many devices share a run: 4, 2x2 along two dimensions, or the numbers of GPUs: 0,2
     #[arg(long, value_name = "COUNT", value_parser = str::parse::<DeviceList>)]
     pub(crate) devices: Option<DeviceList>,
@@ -276,80 +314,6 @@ pub(crate) struct CommonArgs {
     /// Print to standard error how long each pass took
     #[arg(long)]
     pub(crate) timing: bool,
-}
-
-impl CommonArgs {
-    /// The session that the options describe.
-    pub(crate) fn session(&self, source: &Source) -> Result<Session, Failure> {
-        let session = self.measured(self.unmeasured()?, source)?;
-        let Some(part) = self.train else { return Ok(session) };
-        let trained = session.train(source, part, 0)?;
-        Ok(session.with_pace(trained.pace))
-    }
-
-    /// The same without measured schedules.
-    pub(crate) fn unmeasured(&self) -> Result<Session, Failure> {
-        unique("-D", &self.defines)?;
-        Ok(Session::new(Options {
-            defines: self.defines.clone(),
-            config: Config {
-                choice: self.schedule.choice(),
-                heights: self.schedule.heights.clone().unwrap_or_default(),
-                no_fuse: self.no_fuse,
-                no_nest_tiles: self.no_nest_tiles,
-                no_vector_copies: self.no_vector_copies,
-                unroll_by_registers: self.unroll_by_registers,
-                no_place_constants: self.no_place_constants,
-                transpose_arrays: self.transpose_arrays,
-                nest_tile: None,
-                layout: self.layout.as_deref().and_then(RecordLayout::named).unwrap_or_default(),
-                lowering: Lowering {
-                    no_split_interior: self.no_split_interior,
-                    devices: self.devices.as_ref().map(|list| list.devices),
-                    link: link(self.link)?,
-                    windows: false,
-                },
-            },
-            arithmetic: Arithmetic {
-                contract: self.fp_contract == Contraction::On,
-                fast_math: self.fast_math,
-            },
-            arch: self.arch.clone(),
-            device: self.device.clone(),
-            libdevice: self.libdevice.clone(),
-            passes: self.passes.clone(),
-            element: self.element.as_deref().map(files::read_module).transpose()?,
-            ..Options::default()
-        }))
-    }
-
-    /// A session with the schedule that was measured to be fastest for a source.
-    pub(crate) fn measured(&self, session: Session, source: &Source) -> Result<Session, Failure> {
-        let Some(file) = self.schedules_file() else { return Ok(session) };
-        let schedules = match &self.schedules {
-            Some(_) => Schedules::read(&file),
-            // The file that the environment names need not exist yet.
-            None if session.options().leaves_schedule_open() => Schedules::load(&file),
-            None => return Ok(session),
-        };
-        session.with_schedules(
-            source,
-            &schedules.map_err(Failure::user)?,
-            &file.display().to_string(),
-        )
-    }
-
-    fn schedules_file(&self) -> Option<PathBuf> {
-        let named = || std::env::var_os("STENCILC_SCHEDULES").map(PathBuf::from);
-        self.schedules.clone().or_else(named)
-    }
-
-    /// The files that a compile reads or runs.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let program = [self.file.clone()].into_iter();
-        let given = program.chain(self.schedules_file()).chain(self.libdevice.clone());
-        given.chain(toolchain::libdevice()).chain(toolchain::ptxas()).collect()
-    }
 }
 
 impl Cli {
