@@ -32,6 +32,7 @@ use crate::stencil::aos_fields::AosFields;
 use crate::stencil::fuse_functions::FuseFunctions;
 use crate::stencil::late_values_last::LateValuesLast;
 use crate::stencil::relax_arithmetic::RelaxArithmetic;
+use crate::stencil::share_subexpressions::ShareSubexpressions;
 use crate::stencil::verify::StencilVerify;
 use stencil_dialects::tiled::{Choice, NestTile};
 
@@ -124,7 +125,8 @@ impl Config {
 
 /// A stencil program as it was imported, checked and simplified.
 ///
-/// `fuse-functions` runs last, because it compares candidates on simplified code.
+/// `share-subexpressions` and `fuse-functions` run last, because they compare candidates on
+/// simplified code.
 pub fn stencil(config: &Config) -> Vec<Step> {
     let mut steps = vec![
         Step::ours(StencilVerify),
@@ -137,6 +139,7 @@ pub fn stencil(config: &Config) -> Vec<Step> {
         steps.push(Step::ours(AosFields { block: config.layout.block() }));
     }
     if !config.no_fuse {
+        steps.push(Step::ours(ShareSubexpressions(config.request())));
         steps.push(Step::ours(FuseFunctions(config.request())));
     }
     steps

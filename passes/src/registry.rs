@@ -15,6 +15,7 @@ const BEFORE: &[&Info] = &[
     &stencil::relax_arithmetic::INFO,
     &stencil::late_values_last::INFO,
     &stencil::fuse_functions::INFO,
+    &stencil::share_subexpressions::INFO,
     &schedule::choose_schedule::INFO,
     &schedule::choose_heights::INFO,
     &schedule::tile_wavefront::INFO,

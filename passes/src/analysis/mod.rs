@@ -25,6 +25,7 @@ pub mod record_use;
 pub mod reductions;
 pub mod returned_reads;
 pub mod shared_copies;
+pub mod shared_expressions;
 pub mod shared_slots;
 pub mod swept;
 pub mod thread_values;

@@ -7,6 +7,7 @@
 
 use crate::analysis::tile_traffic;
 use crate::schedule::choice;
+use crate::schedule::choose_schedule::Request;
 use crate::schedule::code_size;
 use crate::schedule::exchange::{self, Exchange};
 use crate::schedule::large::Large;
@@ -85,6 +86,20 @@ pub fn candidates<'c>(
     let weighed = |one: &Candidate| weighed(one.prediction.seconds, one.devices);
     found.sort_by(|a, b| weighed(a).total_cmp(&weighed(b)));
     Ok(found)
+}
+
+/// The predicted time of the best candidate; none where all are declined, which `tile-overlapped`
+/// reports.
+pub fn best_seconds<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    request: &Request,
+) -> Result<Option<f64>, Error> {
+    match candidates(context, module, &request.choice, request.settings) {
+        Ok(candidates) => Ok(candidates.first().map(|best| best.prediction.seconds)),
+        Err(error) if error.is_decline() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The time by which grids of devices are compared. A cut along two dimensions must be predicted to

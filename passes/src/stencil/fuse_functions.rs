@@ -100,14 +100,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, request: &Request) -> 
     if Program::read(module)?.sweeps()? {
         return Ok(());
     }
-    let seconds = |module: &Module<'c>| {
-        match predict::candidates(context, module, &request.choice, request.settings) {
-            Ok(candidates) => Ok(candidates.first().map(|best| best.prediction.seconds)),
-            // `tile-overlapped` reports it.
-            Err(error) if error.is_decline() => Ok(None),
-            Err(error) => Err(error),
-        }
-    };
+    let seconds = |module: &Module<'c>| predict::best_seconds(context, module, request);
     let (mut kept, mut place, mut spent) = (None, 0, 0);
     loop {
         let applies = Program::read(module)?.applies.len();

@@ -8,6 +8,7 @@
 //! - a division by a constant is a product with its reciprocal;
 //! - a constant times a sum of products with constants is a sum of products with other constants,
 //!   so that a weighted mean costs one fused multiply-add a term;
+//! - quotients by one divisor are products with its reciprocal;
 //! - a quotient by a square root that nothing else uses is a product with `math.rsqrt`;
 //! - a sum over a box adds its terms plane by plane, so that `split-sums` can cut it;
 //! - another sum in two dimensions that reaches two cells or more along its own row adds those
@@ -87,6 +88,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
                 body.replace(op, *result, new);
             }
         }
+        body.share_reciprocals(&builder, function)?;
         let (planes, late) = match is_box(function)? {
             true => (Some(Planes::of(function)?), BTreeSet::new()),
             false => (None, late(function)?),
@@ -215,6 +217,41 @@ impl<'c> Body<'c> {
         let factor = self.made(constant(builder, op, ty, factor)?)?;
         let product = insert(builder, op, "arith.mulf", &[value, factor], flags(builder, op)?)?;
         self.made(product).map(Some)
+    }
+
+    /// Makes quotients by one divisor products with its reciprocal.
+    fn share_reciprocals(&mut self, builder: &Builder<'c>, function: Op<'c>) -> Result<(), Error> {
+        let is_quotient = |op: &Op<'c>| mlir::name(*op) == "arith.divf" && is_fast(*op);
+        let mut quotients: BTreeMap<usize, Vec<Op<'c>>> = BTreeMap::new();
+        // Those of one block: the reciprocal stands before the first of them.
+        let all = mlir::operations(stencil::function_body(function)?);
+        for op in all.into_iter().filter(is_quotient) {
+            let divisor = mlir::operands(op).get(1).map(|divisor| mlir::key(*divisor));
+            quotients.entry(divisor.unwrap_or_default()).or_default().push(op);
+        }
+        for quotients in quotients.into_values().filter(|all| all.len() > 1) {
+            let mut reciprocal = None;
+            for op in quotients {
+                let &[value, divisor] = mlir::operands(op).as_slice() else { continue };
+                let (here, ty) = (Builder { location: op.location(), ..*builder }, value.r#type());
+                let over = match reciprocal {
+                    Some(over) => over,
+                    None => {
+                        let one = self.made(constant(&here, op, ty, 1.0)?)?;
+                        let operands = [one, divisor];
+                        let over = insert(&here, op, "arith.divf", &operands, flags(&here, op)?)?;
+                        self.made(over)?
+                    }
+                };
+                reciprocal = Some(over);
+                let product = insert(&here, op, "arith.mulf", &[value, over], flags(&here, op)?)?;
+                let (product, result) = (self.made(product)?, mlir::results(op));
+                if let [result] = result.as_slice() {
+                    self.replace(op, *result, product);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether a value is a sum of products with constants; the products, each with the place of

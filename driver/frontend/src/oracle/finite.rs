@@ -76,9 +76,9 @@ impl Finite<'_> {
 /// The words for a value that is a NaN or an infinity.
 pub fn lost(field: &str, point: &[i64], value: &str, step: Option<u64>) -> String {
     let point: Vec<_> = point.iter().map(i64::to_string).collect();
-    let cell = if point.is_empty() { String::new() } else { format!("[{}]", point.join(", ")) };
+    let at = if point.is_empty() { String::new() } else { format!(" at ({})", point.join(", ")) };
     match step {
-        Some(step) => format!("`{field}{cell}` becomes {value} in step {step}"),
-        None => format!("`{field}{cell}` is {value} before the first step"),
+        Some(step) => format!("`{field}` becomes {value}{at} in step {step}"),
+        None => format!("`{field}` is {value}{at} before the first step"),
     }
 }
