@@ -176,6 +176,13 @@ impl Device {
         !self.target.starts_with("gfx")
     }
 
+    /// Whether an instruction adds and takes a maximum or minimum of integers, as those of compute
+    /// capability 9.0 and later do.
+    pub fn adds_and_compares(&self) -> bool {
+        let capability = plain(self.target).strip_prefix("sm_");
+        capability.and_then(|number| number.parse().ok()).is_some_and(|number: u32| number >= 90)
+    }
+
     /// Bytes of a thread's registers, with one that may be reserved.
     pub fn register_bytes(&self) -> i64 {
         4 * i64::from(self.registers_per_thread.next_power_of_two())

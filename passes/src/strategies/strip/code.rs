@@ -49,6 +49,8 @@ pub struct Strips<'c, 'p> {
     pub frozen: i64,
     /// The thread's number in its warp, as `index`.
     pub lane: Val<'c>,
+    /// Zero that no compiler knows (`apart.rs`).
+    pub zero: Option<Val<'c>>,
     /// The bodies of the loops over times, a group for some times each.
     pub bodies: &'p RefCell<Vec<Groups<'c>>>,
     /// Whether every piece with absolute reads and every loaded grid holds a point; none if always
@@ -67,6 +69,8 @@ pub struct Tile<'c> {
     pub time: Val<'c>,
     /// Which half of the buffers it has.
     pub half: Val<'c>,
+    /// Where the new values of its first time lie among those that a block keeps.
+    pub slot: Val<'c>,
 }
 
 /// How a point's piece is found.
@@ -84,7 +88,7 @@ pub enum Points<'c, 'r> {
 const HANDED: i64 = 4;
 
 /// Operations of point functions in the body of a tile's loop.
-const BODY: i64 = 600;
+const BODY: i64 = 1200;
 
 impl<'c> Strips<'c, '_> {
     /// Computes a tile; the values that the lane carries to the next.
@@ -169,10 +173,11 @@ impl<'c> Strips<'c, '_> {
                 |time| self.handed(builder, tile, (builder.add_constant(start, time)?, group));
             let mut handed = load(0)?.into_iter();
             let mut carried = carried.to_vec();
-            let (mut results, mut handed_on) = (Vec::new(), Vec::new());
+            let mut handed_on = Vec::new();
             for first in (0..times).step_by(usize::try_from(group).unwrap_or(1)) {
                 // A group ahead, so that no time waits for shared memory.
                 let next = if first + group < times { load(first + group)? } else { Vec::new() };
+                let mut results = Vec::new();
                 for (time, handed) in (first..).zip(handed) {
                     let begins = time == first && time > 0;
                     let time = builder.add_constant(start, time)?;
@@ -185,28 +190,29 @@ impl<'c> Strips<'c, '_> {
                     carried = windows::pack(&self.windows, &kept);
                 }
                 handed = next.into_iter();
+                self.put(builder, (tile, start, first), &results)?;
             }
             self.hand_on(builder, (tile, start), &handed_on)?;
-            self.put(builder, (tile, start), &results)?;
             Ok(carried)
         })
     }
 
-    /// Puts the new values of some times into shared memory, several times of a row at once. The
-    /// first slots are repeated behind the last one, so that warps that store find the times of an
-    /// access side by side.
+    /// Puts the new values of some times into shared memory, several times of a row at once: those
+    /// that begin `first` times behind the start of a body. The first slots are repeated behind the
+    /// last one, so that warps that store find the times of an access side by side.
     fn put(
         &self,
         builder: &Builder<'c>,
-        (tile, start): (Tile<'c>, Val<'c>),
+        (tile, start, first): (Tile<'c>, Val<'c>, i64),
         results: &[Vec<Vec<Val<'c>>>],
     ) -> Result<(), Error> {
         let times = i64::try_from(results.len()).unwrap_or(1);
-        let slot = builder.add(self.kept_slot(builder, tile.time)?, start)?;
+        let slot = builder.add_constant(builder.add(tile.slot, start)?, first)?;
         let at_once = self.stored_at_once()?;
         let begins = builder.compare(Compare::Lt, slot, builder.index(at_once)?)?;
         // Times may come one by one: each of the first slots is repeated when it comes.
-        let repeated = usize::try_from(at_once.min(times)).ok().filter(|_| at_once > 1);
+        let repeats = at_once > 1 && first < at_once;
+        let repeated = usize::try_from(at_once.min(times)).ok().filter(|_| repeats);
         let outputs = self.apply.outputs.iter().zip(&self.results).enumerate();
         // A temp field that nobody reads later is not stored.
         let stored = outputs.filter(|(_, ((field, _), _))| self.targets.contains_key(field));
@@ -276,9 +282,18 @@ impl<'c> Strips<'c, '_> {
         rows.collect()
     }
 
-    /// The slot of a new value of a time on its way to memory.
-    pub fn kept_slot(&self, builder: &Builder<'c>, time: Val<'c>) -> Result<Val<'c>, Error> {
-        builder.binary("arith.andi", time, builder.index(self.geometry.kept_times() - 1)?)
+    /// The slot of a new value on its way to memory, so many times from a tile's first: less than a
+    /// tile before it, or in it.
+    pub fn kept_slot(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        later: Val<'c>,
+    ) -> Result<Val<'c>, Error> {
+        let slot = builder.add(tile.slot, later)?;
+        // A negative number is a large one without sign.
+        let around = builder.add_constant(slot, self.geometry.kept_times())?;
+        builder.binary("arith.minui", slot, around)
     }
 
     /// The slot of a ring for the value that the first lane takes at a time.
