@@ -1,7 +1,6 @@
 //! A block of strips: the work of each warp between two barriers.
 
 use super::code::{Strips, Tile};
-use super::geometry::KEPT_TILES;
 use super::in_flight::{Before, InFlight};
 use super::plan::Warps;
 use super::windows;
@@ -351,12 +350,7 @@ impl<'c> Block<'c, '_> {
         let first_time = -geometry.early_tiles() * geometry.width;
         let time = builder.multiply_constant(number, geometry.width)?;
         let time = builder.add_constant(time, first_time)?;
-        let short = builder.integer_type(32);
-        let slot = builder.value("arith.index_cast", &[number], short, &[])?;
-        let slot = builder.binary("arith.remui", slot, builder.constant(short, KEPT_TILES)?)?;
-        let slot = builder.value("arith.index_cast", &[slot], builder.index_type(), &[])?;
-        let slot = builder.multiply_constant(slot, geometry.width)?;
-        Ok(Numbered { number, tile: Tile { strip, row: first, time, half, slot } })
+        Ok(Numbered { number, tile: Tile { strip, row: first, time, half } })
     }
 
     /// Zeros in the rings of strips where the first one has no rows above. Zeros in the old values

@@ -69,8 +69,6 @@ pub struct Tile<'c> {
     pub time: Val<'c>,
     /// Which half of the buffers it has.
     pub half: Val<'c>,
-    /// Where the new values of its first time lie among those that a block keeps.
-    pub slot: Val<'c>,
 }
 
 /// How a point's piece is found.
@@ -173,11 +171,10 @@ impl<'c> Strips<'c, '_> {
                 |time| self.handed(builder, tile, (builder.add_constant(start, time)?, group));
             let mut handed = load(0)?.into_iter();
             let mut carried = carried.to_vec();
-            let mut handed_on = Vec::new();
             for first in (0..times).step_by(usize::try_from(group).unwrap_or(1)) {
                 // A group ahead, so that no time waits for shared memory.
                 let next = if first + group < times { load(first + group)? } else { Vec::new() };
-                let mut results = Vec::new();
+                let (mut results, mut handed_on) = (Vec::new(), Vec::new());
                 for (time, handed) in (first..).zip(handed) {
                     let begins = time == first && time > 0;
                     let time = builder.add_constant(start, time)?;
@@ -190,9 +187,10 @@ impl<'c> Strips<'c, '_> {
                     carried = windows::pack(&self.windows, &kept);
                 }
                 handed = next.into_iter();
+                // At once, while the next time waits for its shuffle.
                 self.put(builder, (tile, start, first), &results)?;
+                self.hand_on(builder, (tile, start, first), &handed_on)?;
             }
-            self.hand_on(builder, (tile, start), &handed_on)?;
             Ok(carried)
         })
     }
@@ -207,7 +205,8 @@ impl<'c> Strips<'c, '_> {
         results: &[Vec<Vec<Val<'c>>>],
     ) -> Result<(), Error> {
         let times = i64::try_from(results.len()).unwrap_or(1);
-        let slot = builder.add_constant(builder.add(tile.slot, start)?, first)?;
+        let slot = builder.add(self.kept_slot(builder, tile.time)?, start)?;
+        let slot = builder.add_constant(slot, first)?;
         let at_once = self.stored_at_once()?;
         let begins = builder.compare(Compare::Lt, slot, builder.index(at_once)?)?;
         // Times may come one by one: each of the first slots is repeated when it comes.
@@ -282,18 +281,9 @@ impl<'c> Strips<'c, '_> {
         rows.collect()
     }
 
-    /// The slot of a new value on its way to memory, so many times from a tile's first: less than a
-    /// tile before it, or in it.
-    pub fn kept_slot(
-        &self,
-        builder: &Builder<'c>,
-        tile: Tile<'c>,
-        later: Val<'c>,
-    ) -> Result<Val<'c>, Error> {
-        let slot = builder.add(tile.slot, later)?;
-        // A negative number is a large one without sign.
-        let around = builder.add_constant(slot, self.geometry.kept_times())?;
-        builder.binary("arith.minui", slot, around)
+    /// The slot of a new value of a time on its way to memory.
+    pub fn kept_slot(&self, builder: &Builder<'c>, time: Val<'c>) -> Result<Val<'c>, Error> {
+        builder.binary("arith.andi", time, builder.index(self.geometry.kept_times() - 1)?)
     }
 
     /// The slot of a ring for the value that the first lane takes at a time.
@@ -338,11 +328,12 @@ impl<'c> Strips<'c, '_> {
     }
 
     /// The last lane's last rows go to the strip below, several times at once: those of the time
-    /// before `start` and of the times behind it but the last, so that accesses are aligned.
+    /// before the first one, which is `first` times behind the start of a body, and of the times
+    /// behind it but the last, so that accesses are aligned.
     fn hand_on(
         &self,
         builder: &Builder<'c>,
-        (tile, start): (Tile<'c>, Val<'c>),
+        (tile, start, first): (Tile<'c>, Val<'c>, i64),
         times: &[Vec<Val<'c>>],
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
@@ -354,6 +345,7 @@ impl<'c> Strips<'c, '_> {
         builder.when(last, |builder| {
             let time = builder.add_constant(tile.time, -1 - geometry.handover())?;
             let slot = builder.add(self.slot(builder, time)?, start)?;
+            let slot = builder.add_constant(slot, first)?;
             let count = i64::try_from(times.len()).unwrap_or(1);
             let rings = self.windows.iter().zip(&self.rings);
             let rows = rings.flat_map(|ring| (0..ring.0.above()).map(move |row| (ring, row)));

@@ -17,9 +17,6 @@ use std::collections::BTreeSet;
 /// Lanes of a warp.
 const LANES: i64 = crate::kernel::lanes::WARP;
 
-/// Tiles whose results a block keeps.
-pub const KEPT_TILES: i64 = 3;
-
 /// A value of the same sweep, as a lane finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -146,9 +143,10 @@ impl Geometry {
         self.depth().div_euclid(self.width) + 1
     }
 
-    /// Times of a row that the block keeps: one tile computed, two being stored.
+    /// Times of a row that the block keeps: one tile computed, two being stored, rounded up to a
+    /// power of two.
     pub fn kept_times(&self) -> i64 {
-        KEPT_TILES * self.width
+        4 * self.width
     }
 
     /// Values per row that a strip is handed: a tile that it reads, and the next.

@@ -93,7 +93,7 @@ impl<'c> Strips<'c, '_> {
                             builder.within(place_column, (builder.index(0)?, columns))?,
                         )?),
                     };
-                    let slot = self.kept_slot(builder, tile, later)?;
+                    let slot = self.kept_slot(builder, builder.add(tile.time, later)?)?;
                     let mut values = vec![Vec::new(); self.results.len()];
                     for slot in (0..vector).map(|cells| builder.add_constant(slot, cells)) {
                         let from = [tile.strip, row, lane, slot?];
