@@ -209,6 +209,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn devices_of_capability_9_add_and_compare_at_once() {
+        let able = |target: &str| device_of(target).map(Device::adds_and_compares);
+        assert_eq!(["sm_90a", "sm_100", "sm_120"].map(able), [Some(true); 3]);
+        assert_eq!(["sm_80", "sm_89"].map(able), [Some(false); 2]);
+        let others = DEVICES.iter().filter(|device| !device.has_ptx());
+        assert!(others.map(|device| device.adds_and_compares()).all(|able| !able));
+    }
+
+    #[test]
     fn rates_follow_from_the_parts() {
         // An SM has 128 f32 and 64 f64 FMA lanes (Hopper whitepaper, table 4).
         let clocks = f64::from(H200.multiprocessors) * H200.clock;
