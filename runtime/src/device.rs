@@ -176,6 +176,13 @@ impl Device {
         !self.target.starts_with("gfx")
     }
 
+    /// Whether an instruction adds and takes a maximum or minimum of integers, as those of compute
+    /// capability 9.0 and later do.
+    pub fn adds_and_compares(&self) -> bool {
+        let capability = plain(self.target).strip_prefix("sm_");
+        capability.and_then(|number| number.parse().ok()).is_some_and(|number: u32| number >= 90)
+    }
+
     /// Bytes of a thread's registers, with one that may be reserved.
     pub fn register_bytes(&self) -> i64 {
         4 * i64::from(self.registers_per_thread.next_power_of_two())
@@ -200,6 +207,15 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn devices_of_capability_9_add_and_compare_at_once() {
+        let able = |target: &str| device_of(target).map(Device::adds_and_compares);
+        assert_eq!(["sm_90a", "sm_100", "sm_120"].map(able), [Some(true); 3]);
+        assert_eq!(["sm_80", "sm_89"].map(able), [Some(false); 2]);
+        let others = DEVICES.iter().filter(|device| !device.has_ptx());
+        assert!(others.map(|device| device.adds_and_compares()).all(|able| !able));
+    }
 
     #[test]
     fn rates_follow_from_the_parts() {

@@ -205,12 +205,45 @@ impl<'c> Block<'c, '_> {
         let loaders = builder.index(self.warps.loaders)?;
         let strip = builder.binary("arith.divsi", warp, loaders)?;
         let part = builder.binary("arith.remsi", warp, loaders)?;
-        let tile = self.tile(builder, (tile_row, soon), strip)?;
         let part = (part, self.warps.loaders);
-        builder.when(self.exists(builder, tile)?, |builder| {
-            self.strips.load_sequences(builder, tile.tile, part)?;
-            self.strips.load(builder, tile.tile, part)
-        })
+        let tile = self.tile(builder, (tile_row, soon), strip)?;
+        let exists = self.exists(builder, tile)?;
+        let sequences =
+            |builder: &Builder<'c>| self.strips.load_sequences(builder, tile.tile, part);
+        builder.when(exists, sequences)?;
+        let (old, loads) = match self.loads_early() {
+            true => self.early(builder, (tile_row, soon), strip, tile.number)?,
+            false => (tile, exists),
+        };
+        builder.when(loads, |builder| self.strips.load(builder, old.tile, part))
+    }
+
+    /// The tile whose old values are loaded where a strip's tile of some number is loaded, and
+    /// whether there is one: the first tile a turn early but in the first strip.
+    fn early(
+        &self,
+        builder: &Builder<'c>,
+        (tile_row, soon): (Val<'c>, Val<'c>),
+        strip: Val<'c>,
+        number: Val<'c>,
+    ) -> Result<(Numbered<'c>, Val<'c>), Error> {
+        let zero = builder.index(0)?;
+        let below = builder.compare(Compare::Gt, strip, zero)?;
+        let begins = builder.compare(Compare::Eq, number, builder.index(-1)?)?;
+        let begins = builder.both(below, begins)?;
+        let when = builder.select(begins, builder.add_constant(soon, 1)?, soon)?;
+        let old = self.tile(builder, (tile_row, when), strip)?;
+        let loaded = builder.both(below, builder.compare(Compare::Eq, number, zero)?)?;
+        let no = builder.constant(builder.integer_type(1), 0)?;
+        let loads = builder.select(loaded, no, self.exists(builder, old)?)?;
+        Ok((old, loads))
+    }
+
+    /// Whether strips below the first load the old values of their first tile a turn early: most of
+    /// that tile lies at a rim, and its loads take longer than a turn. The buffers are free then.
+    /// Several sweeps of a launch wait for each other without that turn (`in_flight.rs`).
+    fn loads_early(&self) -> bool {
+        self.first.is_none() && self.strips.geometry.above > 0 && !self.strips.old.is_empty()
     }
 
     /// One warp waits for the block above and loads that block's values for a tile of the first

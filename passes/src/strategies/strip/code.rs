@@ -49,6 +49,8 @@ pub struct Strips<'c, 'p> {
     pub frozen: i64,
     /// The thread's number in its warp, as `index`.
     pub lane: Val<'c>,
+    /// Zero that no compiler knows (`apart.rs`).
+    pub zero: Option<Val<'c>>,
     /// The bodies of the loops over times, a group for some times each.
     pub bodies: &'p RefCell<Vec<Groups<'c>>>,
     /// Whether every piece with absolute reads and every loaded grid holds a point; none if always
@@ -84,7 +86,7 @@ pub enum Points<'c, 'r> {
 const HANDED: i64 = 4;
 
 /// Operations of point functions in the body of a tile's loop.
-const BODY: i64 = 600;
+const BODY: i64 = 1200;
 
 impl<'c> Strips<'c, '_> {
     /// Computes a tile; the values that the lane carries to the next.
@@ -169,10 +171,10 @@ impl<'c> Strips<'c, '_> {
                 |time| self.handed(builder, tile, (builder.add_constant(start, time)?, group));
             let mut handed = load(0)?.into_iter();
             let mut carried = carried.to_vec();
-            let (mut results, mut handed_on) = (Vec::new(), Vec::new());
             for first in (0..times).step_by(usize::try_from(group).unwrap_or(1)) {
                 // A group ahead, so that no time waits for shared memory.
                 let next = if first + group < times { load(first + group)? } else { Vec::new() };
+                let (mut results, mut handed_on) = (Vec::new(), Vec::new());
                 for (time, handed) in (first..).zip(handed) {
                     let begins = time == first && time > 0;
                     let time = builder.add_constant(start, time)?;
@@ -185,28 +187,31 @@ impl<'c> Strips<'c, '_> {
                     carried = windows::pack(&self.windows, &kept);
                 }
                 handed = next.into_iter();
+                // At once, while the next time waits for its shuffle.
+                self.put(builder, (tile, start, first), &results)?;
+                self.hand_on(builder, (tile, start, first), &handed_on)?;
             }
-            self.hand_on(builder, (tile, start), &handed_on)?;
-            self.put(builder, (tile, start), &results)?;
             Ok(carried)
         })
     }
 
-    /// Puts the new values of some times into shared memory, several times of a row at once. The
-    /// first slots are repeated behind the last one, so that warps that store find the times of an
-    /// access side by side.
+    /// Puts the new values of some times into shared memory, several times of a row at once: those
+    /// that begin `first` times behind the start of a body. The first slots are repeated behind the
+    /// last one, so that warps that store find the times of an access side by side.
     fn put(
         &self,
         builder: &Builder<'c>,
-        (tile, start): (Tile<'c>, Val<'c>),
+        (tile, start, first): (Tile<'c>, Val<'c>, i64),
         results: &[Vec<Vec<Val<'c>>>],
     ) -> Result<(), Error> {
         let times = i64::try_from(results.len()).unwrap_or(1);
         let slot = builder.add(self.kept_slot(builder, tile.time)?, start)?;
+        let slot = builder.add_constant(slot, first)?;
         let at_once = self.stored_at_once()?;
         let begins = builder.compare(Compare::Lt, slot, builder.index(at_once)?)?;
         // Times may come one by one: each of the first slots is repeated when it comes.
-        let repeated = usize::try_from(at_once.min(times)).ok().filter(|_| at_once > 1);
+        let repeats = at_once > 1 && first < at_once;
+        let repeated = usize::try_from(at_once.min(times)).ok().filter(|_| repeats);
         let outputs = self.apply.outputs.iter().zip(&self.results).enumerate();
         // A temp field that nobody reads later is not stored.
         let stored = outputs.filter(|(_, ((field, _), _))| self.targets.contains_key(field));
@@ -323,11 +328,12 @@ impl<'c> Strips<'c, '_> {
     }
 
     /// The last lane's last rows go to the strip below, several times at once: those of the time
-    /// before `start` and of the times behind it but the last, so that accesses are aligned.
+    /// before the first one, which is `first` times behind the start of a body, and of the times
+    /// behind it but the last, so that accesses are aligned.
     fn hand_on(
         &self,
         builder: &Builder<'c>,
-        (tile, start): (Tile<'c>, Val<'c>),
+        (tile, start, first): (Tile<'c>, Val<'c>, i64),
         times: &[Vec<Val<'c>>],
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
@@ -339,6 +345,7 @@ impl<'c> Strips<'c, '_> {
         builder.when(last, |builder| {
             let time = builder.add_constant(tile.time, -1 - geometry.handover())?;
             let slot = builder.add(self.slot(builder, time)?, start)?;
+            let slot = builder.add_constant(slot, first)?;
             let count = i64::try_from(times.len()).unwrap_or(1);
             let rings = self.windows.iter().zip(&self.rings);
             let rows = rings.flat_map(|ring| (0..ring.0.above()).map(move |row| (ring, row)));

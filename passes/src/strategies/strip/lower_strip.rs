@@ -25,6 +25,7 @@
 //! can't exchange, tiles that strips don't divide, blocks beyond the device's limits, and
 //! kernels that are not skewed or wait by other means than flags.
 
+use super::apart;
 use super::block::Block;
 use super::code::Strips;
 use super::frozen;
@@ -213,6 +214,7 @@ fn body<'c>(
         lower,
         frozen,
         lane: builder.binary("arith.remsi", thread, lanes)?,
+        zero: apart::zero(&builder, subject.device)?,
         bodies: &bodies,
         filled,
     };

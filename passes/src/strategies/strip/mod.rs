@@ -1,6 +1,7 @@
 //! The strategy `strip`: wavefronts of two dimensions with values in registers. Each warp computes
 //! a strip of rows, and its lanes hand values on by shuffles.
 
+mod apart;
 mod block;
 mod code;
 mod coverage;
@@ -18,17 +19,20 @@ mod transfers;
 mod wave;
 mod windows;
 
+use crate::analysis::index_width::constant_extents;
+use crate::kernel::lanes::WARP;
 use crate::pass::Pass;
 use crate::schedule::code_size::{self, MOST_OPERATIONS};
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::{Shape, Strategy};
 use crate::subject::Subject;
-use geometry::StripShape;
+use geometry::{Geometry, StripShape};
 use plan::{Function, Plan};
 use std::ops::RangeInclusive;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Kernel, Schedule, Waiting};
+use stencil_runtime::device::Device;
 use stencil_runtime::model::Pace;
 use stencil_runtime::model::wavefront::Wave;
 
@@ -38,6 +42,13 @@ pub const NAME: &str = "strip";
 /// Rows of a lane, strips of a block and times of a tile. The default is the first that fits. They
 /// were measured on an H200 (`docs/decisions/022-strips.md`).
 const SHAPES: [[i64; 3]; 5] = [[2, 3, 32], [2, 2, 32], [2, 2, 16], [1, 2, 16], [1, 1, 8]];
+
+/// Clocks of a turn of the first two shapes, the second with two blocks on a multiprocessor: means
+/// of whole sweeps of Smith-Waterman (`docs/decisions/022-strips.md`).
+const TURNS: [(StripShape, i64, f64); 2] = [
+    (StripShape { rows: 2, strips: 3, width: 32 }, 1, 2490.0),
+    (StripShape { rows: 2, strips: 2, width: 32 }, 2, 2910.0),
+];
 
 /// Evaluations of point functions in the code of all kernels of a program. A tile has one for each
 /// row and time, in code for tiles within the main piece and in code of each piece. A compile takes
@@ -118,12 +129,22 @@ impl Strategy for Strip {
             );
             return Err(Error::declined(Decline::CodeSize, message));
         }
+        let points = constant_extents(group.hull.lower, group.hull.upper);
+        let points = points.and_then(|points| <[i64; 2]>::try_from(points.as_slice()).ok());
+        let mut best: Option<Choice> = None;
         for shape in shapes.into_iter().filter(short) {
             let plan = Plan::of(&function, shape)?;
             if plan.fits(subject.device) {
-                let tile = vec![plan.geometry.block(), shape.width];
-                return Ok(Shape { tile, per_thread: vec![shape.rows, 1] });
+                let choice = Choice { shape, clocks: clocks(&plan, subject.device, points) };
+                best = Some(match best.take() {
+                    Some(best) if !choice.is_faster(&best) => best,
+                    _ => choice,
+                });
             }
+        }
+        if let Some(Choice { shape, .. }) = best {
+            let block = shape.rows * WARP * shape.strips;
+            return Ok(Shape { tile: vec![block, shape.width], per_thread: vec![shape.rows, 1] });
         }
         let message = "no block has room for the values that strips keep; read nearer values, or \
                        leave the strategy open";
@@ -142,6 +163,31 @@ impl Strategy for Strip {
     ) -> Result<Option<(Wave, Pace)>, Error> {
         wave::of(subject, kernel, tile, points).map(Some)
     }
+}
+
+/// A shape that a block has room for, and the clocks of a sweep, where they are known.
+struct Choice {
+    shape: StripShape,
+    clocks: Option<f64>,
+}
+
+impl Choice {
+    /// Whether its sweeps are sure to be faster.
+    fn is_faster(&self, other: &Self) -> bool {
+        self.clocks.zip(other.clocks).is_some_and(|(own, other)| own < other)
+    }
+}
+
+/// Clocks of a sweep of a grid: turns of the last tile row's block, as the rounds of tile rows give
+/// them. None for a grid of open size, and for shapes whose turns were not measured.
+fn clocks(plan: &Plan, device: &Device, points: Option<[i64; 2]>) -> Option<f64> {
+    let geometry = &plan.geometry;
+    let &Geometry { rows, strips, width, .. } = geometry;
+    let shape = StripShape { rows, strips, width };
+    let resident = plan.resident(device);
+    let measured = TURNS.iter().find(|(known, blocks, _)| (*known, *blocks) == (shape, resident));
+    let turns = wave::of_plan(plan, device, points?).critical_path()?;
+    measured.map(|(_, _, turn)| turns as f64 * turn)
 }
 
 /// Copies of a point's code in the kernels of a program, one for each piece and one for each

@@ -49,7 +49,7 @@ impl<'c> Strips<'c, '_> {
         };
         match (points, &self.apply.main) {
             (Points::Main, Some(main)) => at(&point, builder, &|builder, at| {
-                self.evaluate(builder, main, at, (tile, time, row))
+                self.evaluate(builder, main, at, (tile, time, row), kept)
             }),
             (Points::Nearest(coverage), _) => {
                 let old = self.old_points(builder, &fetch)?;
@@ -57,7 +57,7 @@ impl<'c> Strips<'c, '_> {
                 pieces::values(builder, &cases, &old, &|builder, piece| {
                     let place = self.nearest(builder, &point, (piece.lower, piece.upper))?;
                     at(&place, builder, &|builder, at| {
-                        self.evaluate(builder, piece, at, (tile, time, row))
+                        self.evaluate(builder, piece, at, (tile, time, row), kept)
                     })
                 })
             }
@@ -74,6 +74,7 @@ impl<'c> Strips<'c, '_> {
         piece: &Piece<'c>,
         at: &At<'c, '_>,
         (tile, time, row): (Tile<'c>, Val<'c>, i64),
+        kept: &[Kept<'c>],
     ) -> Result<Vec<Val<'c>>, Error> {
         let before = mlir::operations(builder.block).len();
         let mut values = self.scope.evaluate(builder, piece, at)?;
@@ -108,6 +109,7 @@ impl<'c> Strips<'c, '_> {
                 *value = loaded;
             }
         }
+        self.keep_apart(builder, before, (kept, &values))?;
         Ok(values)
     }
 

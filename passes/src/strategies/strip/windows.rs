@@ -105,6 +105,11 @@ impl<'c> Kept<'c> {
         }
     }
 
+    /// The values of the rows of this time that are computed.
+    pub fn of_this_time(&self) -> &[Val<'c>] {
+        &self.now
+    }
+
     /// Adds the value of the next row of this time.
     pub fn push(&mut self, value: Val<'c>) {
         self.now.push(value);
