@@ -5,6 +5,7 @@ pub mod naive;
 pub mod patch;
 pub mod plane;
 pub mod relay;
+pub mod resident;
 pub mod rows;
 pub mod slab;
 pub mod stream;
@@ -24,6 +25,7 @@ pub const ALL: &[&dyn Strategy] = &[
     &warp::Warp,
     &plane::Plane,
     &patch::Patch,
+    &resident::Resident,
     &relay::Relay,
     &naive::Naive,
     &strip::Strip,

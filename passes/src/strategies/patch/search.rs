@@ -32,6 +32,9 @@ const LANES: [i64; 3] = [8, 16, 32];
 /// Pyramid heights up to each of which the best is a candidate, in two dimensions and in three.
 const HEIGHTS: [&[i64]; 2] = [&[4, 8, 12, 16, 24], &[1, 2, 3, 4, 6]];
 
+/// Rounds of a launch whose tiles stay in registers.
+const ROUNDS: f64 = 64.0;
+
 /// Threads of a block: with fewer, a multiprocessor waits at every barrier.
 const FEWEST_THREADS: i64 = 256;
 
@@ -77,6 +80,8 @@ pub struct Search<'d> {
     /// Bytes of a cell that a launch loads and stores, and those that it loads.
     moved: f64,
     loaded: f64,
+    /// Rounds of a launch, between which blocks exchange rims.
+    rounds: f64,
     /// Whether a launch takes one step alone.
     single: bool,
 }
@@ -104,6 +109,7 @@ impl<'d> Search<'d> {
         subject: &Subject<'c, 'd>,
         applies: &[&Apply<'c>],
         (rank, extents): (usize, Option<Vec<i64>>),
+        resident: bool,
     ) -> Result<Self, Error> {
         let program = subject.program;
         let large = LARGE.get(rank.saturating_sub(2)).copied().unwrap_or(1);
@@ -121,6 +127,7 @@ impl<'d> Search<'d> {
             barriers: applies.len() as f64,
             moved: 0.0,
             loaded: 0.0,
+            rounds: if resident { ROUNDS } else { 1.0 },
             single: !reductions::of(program)?.each_step.is_empty(),
         };
         let mut held = BTreeSet::new();
@@ -174,6 +181,12 @@ impl<'d> Search<'d> {
         room && block.registers <= i64::from(model::most_registers(threads, self.device))
     }
 
+    /// Whether so many blocks are on the device at once.
+    fn fits(&self, block: Block, blocks: f64) -> bool {
+        let room = (1..=MOST_BLOCKS).rev().find(|room| self.has_registers(block, *room));
+        blocks <= f64::from(room.unwrap_or(0) * self.device.multiprocessors)
+    }
+
     /// The best tile for lanes of some cells, and its seconds a step.
     pub fn tile(
         &self,
@@ -186,6 +199,7 @@ impl<'d> Search<'d> {
         let ([planes, rows, width], [all_planes, all_rows, all_columns]) = (each, self.extents);
         let own = |all: i64, margin: i64| (all - margin).max(1) as u64;
         let flat = self.rank == 2;
+        let needed = [back.max(-front), south.max(-north), lanes::whole(east.max(-west), width)];
         let mut best: Option<(f64, Vec<i64>)> = None;
         for lanes in LANES.into_iter().filter(|lanes| !flat || *lanes == WARP) {
             let columns = (lanes * width - lanes::whole(-west, width) - east) / width * width;
@@ -216,6 +230,14 @@ impl<'d> Search<'d> {
                     even(all_rows, south - north, down, tile_rows),
                     columns,
                 ];
+                let counts = [(0, deep), (1, down), (2, across)];
+                let near = |(dimension, count): (usize, u64)| {
+                    let cells = |all: &[i64; 3]| all.get(dimension).copied().unwrap_or(0);
+                    count < 2 || cells(&tile) >= cells(&needed)
+                };
+                if self.rounds > 1.0 && !(self.fits(block, blocks) && counts.into_iter().all(near)) {
+                    continue;
+                }
                 let found = self.seconds(block, (&tile, halo), (steps, blocks))?;
                 let Some(seconds) = found else { continue };
                 if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
@@ -256,18 +278,22 @@ impl<'d> Search<'d> {
         let own = tile.iter().product::<i64>() as f64;
         let with_halo: i64 = halo.extents(&self.of_rank(*tile)).iter().product();
         let extra = (with_halo as f64 - own).max(0.0);
-        let barriers = times * self.barriers;
         let most = |blocks: u32| {
             let threads = u32::try_from(threads).unwrap_or(u32::MAX).saturating_mul(blocks);
             model::most_registers(threads, self.device)
         };
         let room = (1..=MOST_BLOCKS).rev().find(|blocks| self.has_registers(block, *blocks));
+        let meetings = if blocks > 1.0 { self.rounds - 1.0 } else { 0.0 };
+        let times = times * self.rounds;
+        let barriers = times * self.barriers;
         let work = Work {
             blocks,
             threads: u32::try_from(threads).unwrap_or(u32::MAX),
             registers: most(room.unwrap_or(1)),
             own: own * self.moved,
-            halo: extra * self.loaded,
+            // Rims are stored and loaded.
+            halo: extra * self.loaded * (1.0 + 2.0 * meetings),
+            meetings,
             single: times * cells * self.instructions * threads as f64,
             instructions: times * lane * warps,
             shuffles: times * shuffled * warps,
@@ -276,6 +302,7 @@ impl<'d> Search<'d> {
             exchanges: barriers,
             ..Work::default()
         };
+        let steps = steps.saturating_mul(self.rounds as i64);
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
         Ok(model::predict(&[work], steps, self.device).map(|found| found.seconds))
     }
