@@ -4,7 +4,8 @@
 mod hand_over;
 pub(super) mod layout;
 pub mod lower_patch;
-mod place;
+pub(super) mod masks;
+pub(super) mod place;
 pub(super) mod rims;
 pub(super) mod schedule;
 mod search;

@@ -1,8 +1,10 @@
 //! A lane in its tile: the coordinates of its cells, and which of them the tile stores.
 
 use super::layout::{Layout, Position};
+use super::masks::Mask;
 use crate::kernel::frame::Frame;
 use crate::kernel::lane_cells::Beyond;
+use crate::kernel::lanes;
 use crate::kernel::tile_ends::Ends;
 use melior::ir::AffineMap;
 use stencil_dialects::builder::{Builder, Compare};
@@ -74,6 +76,34 @@ impl<'c> Cells<'c> {
         self.kept_in(builder, &bounds(frame, builder, (grid.lower, grid.upper))?, how)
     }
 
+    /// All values in words, with the coordinates of each dimension.
+    pub fn packed(&self, builder: &Builder<'c>) -> Result<(Mask<'c>, Vec<usize>), Error> {
+        let all: Vec<_> = self.0.iter().flatten().copied().collect();
+        Ok((Mask::of(builder, &all)?, self.0.iter().map(Vec::len).collect()))
+    }
+
+    /// Values that were packed, with so many coordinates of each dimension.
+    pub fn unpacked(values: Vec<Val<'c>>, shape: &[usize]) -> Result<Self, Error> {
+        let mut values = values.into_iter();
+        Ok(Self(shape.iter().map(|count| values.by_ref().take(*count).collect()).collect()))
+    }
+
+    /// The same coordinates, which LLVM does not compute outside of a loop: their addresses would
+    /// take registers there. All lanes of a warp must ask for them together.
+    pub fn inside_loop(&self, builder: &Builder<'c>) -> Result<Self, Error> {
+        let zero = builder.constant(builder.integer_type(32), 0)?;
+        let zero = lanes::shuffle(builder, zero, 0)?;
+        let zero = builder.value("arith.index_cast", &[zero], builder.index_type(), &[])?;
+        let mut all = Vec::new();
+        for cells in &self.0 {
+            let Some(first) = cells.first() else { continue };
+            let first = builder.add(*first, zero)?;
+            let cells = (0..).zip(cells).map(|(cell, _)| builder.add_constant(first, cell));
+            all.push(cells.collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(Self(all))
+    }
+
     /// The values of a cell, slowest dimension first.
     pub fn of(&self, position: Position) -> Result<Vec<Val<'c>>, Error> {
         let skip = position.len().saturating_sub(self.0.len());
@@ -93,6 +123,7 @@ impl<'c> Cells<'c> {
 }
 
 /// A lane's cells in its tile.
+#[derive(Clone)]
 pub struct Place<'c> {
     /// Its cells.
     pub cells: Cells<'c>,

@@ -3,7 +3,7 @@
 use super::hand_over::{HandOver, Rows, foreign_rows, read_rows};
 use super::layout::{Layout, Position, of_three};
 use super::place::{Cells, Place};
-use super::rims::Rims;
+use super::rims::{ApplyRims, Rims};
 use crate::analysis::footprint;
 use crate::kernel::frame::Frame;
 use crate::kernel::hazards::Hazards;
@@ -69,7 +69,10 @@ impl<'c> TileCode<'c, '_> {
                     let cells = self.load(builder, operation, field, rims)?;
                     self.begin(builder, *tile, cells, &mut values)?;
                 }
-                TileOp::Apply(apply) => self.apply(builder, (operation, apply), &mut values, rims)?,
+                TileOp::Apply(apply) => {
+                    let checks = rims.map(|rims| rims.of_apply(operation)).transpose()?;
+                    self.apply(builder, apply, &mut values, checks)?;
+                }
                 TileOp::Store { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
                     let rows = &self.place.in_tile;
@@ -105,12 +108,12 @@ impl<'c> TileCode<'c, '_> {
     pub fn apply(
         &self,
         builder: &Builder<'c>,
-        (operation, apply): (usize, &Apply<'c>),
+        apply: &Apply<'c>,
         values: &mut Values<'c>,
-        rims: Option<&Rims<'c>>,
+        checks: Option<&ApplyRims<'c>>,
     ) -> Result<(), Error> {
         let (builder, checked) =
-            (&Builder { location: apply.op.location(), ..*builder }, rims.is_some());
+            (&Builder { location: apply.op.location(), ..*builder }, checks.is_some());
         let buffers = |tiles: &[(&str, Val<'c>)]| {
             let buffers = tiles.iter().map(|(_, tile)| self.hand_over.buffer(*tile));
             buffers.flatten().collect::<Vec<_>>()
@@ -125,9 +128,9 @@ impl<'c> TileCode<'c, '_> {
             self.other_rows(builder, apply, &mut window, (&rows, checked))?;
             self.columns(builder, apply, &mut window, (checked, true))?;
         }
-        let outputs = match rims {
+        let outputs = match checks {
             None => self.inner(builder, apply, &window)?,
-            Some(rims) => self.at_rim(builder, (operation, apply), &window, rims)?,
+            Some(checks) => self.at_rim(builder, apply, &window, checks)?,
         };
         values.hazards.before(builder, &[], &buffers(&apply.outputs))?;
         for ((_, tile), cells) in apply.outputs.iter().zip(outputs) {

@@ -1,7 +1,7 @@
 //! New values: the point function of each cell of a lane, on the cells of a window.
 
 use super::layout::{Position, of_three};
-use super::rims::{ApplyRims, Rims, is_total};
+use super::rims::{ApplyRims, is_total};
 use super::tile_code::{TileCode, Window};
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
 use crate::kernel::pieces::{self, PieceCase};
@@ -62,12 +62,10 @@ impl<'c> TileCode<'c, '_> {
     pub fn at_rim(
         &self,
         builder: &Builder<'c>,
-        (operation, apply): (usize, &Apply<'c>),
+        apply: &Apply<'c>,
         window: &Window<'c>,
-        rims: &Rims<'c>,
+        checks: &ApplyRims<'c>,
     ) -> Result<Outputs<'c>, Error> {
-        let checks = rims.applies.get(&operation);
-        let checks = checks.ok_or_else(|| Error::internal("an apply without checks"))?;
         let all = |builder: &Builder<'c>, free| {
             self.each(builder, (apply, true), window, |window, position| {
                 let cells = checks.repeated.as_ref().unwrap_or(&self.place.cells);

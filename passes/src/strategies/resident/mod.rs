@@ -3,7 +3,6 @@
 //! flags.
 
 pub mod lower_resident;
-mod masks;
 mod rims;
 mod rounds;
 

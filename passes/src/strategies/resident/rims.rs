@@ -1,8 +1,8 @@
 //! Which rows of a lane neighbours need after a round, and which it needs of theirs.
 
-use super::masks::Mask;
 use crate::kernel::lanes;
 use crate::strategies::patch::layout::of_three;
+use crate::strategies::patch::masks::Mask;
 use crate::strategies::patch::tile_code::{Checks, TileCode};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;

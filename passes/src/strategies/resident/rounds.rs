@@ -6,6 +6,7 @@ use crate::kernel::peers::Peers;
 use crate::kernel::tile_kernels;
 use crate::kernel::tile_place;
 use crate::strategies::patch::layout::{Layout, of_three};
+use crate::strategies::patch::place::Place;
 use crate::strategies::patch::tile_code::{Checks, TileCode, Values};
 use crate::subject::Subject;
 use melior::Context;
@@ -136,6 +137,10 @@ impl Rounds {
                 held.insert(mlir::key(*tile), cells);
             }
         }
+        let mut packed = BTreeMap::new();
+        for (operation, checks) in checks.iter().flat_map(|checks| &checks.applies) {
+            packed.insert(*operation, (checks, checks.packed(builder)?));
+        }
         let meeting = self.meeting(code, builder)?;
         let updated = updated(code, builder, (&meeting.among, checks.as_ref()))?;
         let mut initial = Vec::new();
@@ -160,7 +165,10 @@ impl Rounds {
                         code.begin(builder, *tile, cells, &mut values)?;
                     }
                     TileOp::Apply(apply) => {
-                        code.apply(builder, (operation, apply), &mut values, checks.as_ref())?;
+                        let checks = packed.get(&operation);
+                        let checks = checks.map(|(checks, packed)| checks.unpacked(builder, packed));
+                        let checks = checks.transpose()?;
+                        code.apply(builder, apply, &mut values, checks.as_ref())?;
                     }
                     TileOp::Store { .. } => {}
                 }
@@ -168,6 +176,9 @@ impl Rounds {
             let last = builder.index(self.rounds - 1)?;
             let last = builder.compare(Compare::Eq, round, last)?;
             let (values, checks) = (&values, checks.as_ref());
+            let cells = code.place.cells.inside_loop(builder)?;
+            let place = Place { cells, ..code.place.clone() };
+            let code = TileCode { place: &place, ..code };
             builder.choose(
                 last,
                 &types,
@@ -182,7 +193,10 @@ impl Rounds {
                     }
                     Ok(all)
                 },
-                |builder| self.exchange(builder, (&code, checks), (&updated, values), (&meeting, round)),
+                |builder| {
+                    let fields = (updated.as_slice(), values);
+                    self.exchange(builder, (&code, checks), fields, (&meeting, round))
+                },
             )
         })?;
         Ok(())

@@ -1,5 +1,5 @@
-//! Conditions of a lane's rows, in the bits of words. A loop that keeps each condition in a register
-//! of its own would spill cells.
+//! Conditions of a lane in the bits of words, for loops that would keep each of them in a register of
+//! its own and spill cells.
 
 use crate::kernel::lanes;
 use stencil_dialects::builder::{Builder, Compare};
@@ -16,33 +16,34 @@ pub struct Mask<'c> {
 }
 
 impl<'c> Mask<'c> {
-    /// Packs conditions. All lanes of a warp must do it together.
+    /// Packs conditions.
     pub fn of(builder: &Builder<'c>, conditions: &[Val<'c>]) -> Result<Self, Error> {
         let word = builder.integer_type(32);
+        let none = builder.constant(word, 0)?;
         let mut words = Vec::new();
         for part in conditions.chunks(BITS) {
-            let mut all = builder.constant(word, 0)?;
+            let mut all = none;
             for (place, condition) in (0..).zip(part) {
-                let bit = builder.constant(word, bit(place))?;
-                let bit = builder.select(*condition, bit, builder.constant(word, 0)?)?;
+                let bit = builder.select(*condition, builder.constant(word, bit(place))?, none)?;
                 all = builder.binary("arith.ori", all, bit)?;
             }
-            // A shuffle, here of a lane's own word, is one value to LLVM. It would take a word that
-            // is made of bits apart again.
-            words.push(lanes::shuffle(builder, all, 0)?);
+            words.push(all);
         }
         Ok(Self { words, count: conditions.len() })
     }
 
-    /// The conditions.
+    /// The conditions. All lanes of a warp must ask for them together: each takes its word by a
+    /// shuffle, of which LLVM neither takes bits apart nor moves it out of a loop.
     pub fn conditions(&self, builder: &Builder<'c>) -> Result<Vec<Val<'c>>, Error> {
         let word = builder.integer_type(32);
+        let none = builder.constant(word, 0)?;
+        let words = self.words.iter().map(|word| lanes::shuffle(builder, *word, 0));
+        let words = words.collect::<Result<Vec<_>, _>>()?;
         let each = (0..self.count).map(|place| {
-            let of = self.words.get(place / BITS).copied();
+            let of = words.get(place / BITS).copied();
             let of = of.ok_or_else(|| Error::internal("a mask without a word"))?;
             let bit = builder.constant(word, bit(place % BITS))?;
-            let found = builder.binary("arith.andi", of, bit)?;
-            builder.compare(Compare::Ne, found, builder.constant(word, 0)?)
+            builder.compare(Compare::Ne, builder.binary("arith.andi", of, bit)?, none)
         });
         each.collect()
     }
