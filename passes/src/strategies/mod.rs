@@ -85,6 +85,11 @@ pub fn named(name: &str) -> Result<&'static dyn Strategy, Error> {
     })
 }
 
+/// Whether launches of the strategy of a name take several rounds of steps.
+pub fn stays_resident(name: &str) -> bool {
+    ALL.iter().any(|strategy| strategy.name() == name && strategy.stays_resident())
+}
+
 /// The names of the strategies that a test accepts, with a word before the last.
 pub fn names(joint: &str, which: impl Fn(&dyn Strategy) -> bool) -> String {
     let found = ALL.iter().copied().filter(|strategy| which(*strategy));

@@ -114,7 +114,10 @@ pub fn lower<'c>(
     limits: &BlockLimits,
     several: Option<&Several<'c, '_>>,
 ) -> Result<(), Error> {
-    let layout = Layout::plan(subject, kernel)?;
+    let mut layout = Layout::plan(subject, kernel)?;
+    if let Some(several) = several {
+        layout.make_room(several.blocks, subject.device);
+    }
     let threads = layout.threads();
     let outer = Builder::new(context, kernel.op.location(), mlir::body(subject.module));
     let hand_over = HandOver::plan(&outer, subject.program, kernel, &layout)?;

@@ -32,6 +32,12 @@ const LANES: [i64; 3] = [8, 16, 32];
 /// Pyramid heights up to each of which the best is a candidate, in two dimensions and in three.
 const HEIGHTS: [&[i64]; 2] = [&[4, 8, 12, 16, 24], &[1, 2, 3, 4, 6]];
 
+/// The same of tiles in three dimensions that stay in registers: as many cells as these hold.
+const MOST_RESIDENT: [i64; 2] = [6, 8];
+
+/// Registers by which the estimate may be too high: lanes of such tiles need up to 39 fewer.
+const SPARE: i64 = 40;
+
 /// Rounds of a launch whose tiles stay in registers.
 const ROUNDS: f64 = 64.0;
 
@@ -156,7 +162,7 @@ impl<'d> Search<'d> {
                 search.moved += (4 * own) as f64 * if updated { 2.0 } else { 1.0 };
             }
         }
-        for each in shapes(rank, search.widest) {
+        for each in shapes(rank, search.widest, resident) {
             search.shapes.push((each, registers(program, applies, each, words)?));
         }
         Ok(search)
@@ -178,7 +184,13 @@ impl<'d> Search<'d> {
     fn has_registers(&self, block: Block, blocks: u32) -> bool {
         let threads = u32::try_from(block.threads()).unwrap_or(u32::MAX).saturating_mul(blocks);
         let room = threads <= self.device.threads_per_multiprocessor;
-        room && block.registers <= i64::from(model::most_registers(threads, self.device))
+        let most = i64::from(model::most_registers(threads, self.device));
+        room && block.registers <= most + if self.is_resident() { SPARE } else { 0 }
+    }
+
+    /// Whether tiles stay in registers for several rounds.
+    fn is_resident(&self) -> bool {
+        self.rounds > 1.0
     }
 
     /// Whether so many blocks are on the device at once.
@@ -235,7 +247,7 @@ impl<'d> Search<'d> {
                     let cells = |all: &[i64; 3]| all.get(dimension).copied().unwrap_or(0);
                     count < 2 || cells(&tile) >= cells(&needed)
                 };
-                if self.rounds > 1.0 && !(self.fits(block, blocks) && counts.into_iter().all(near)) {
+                if self.is_resident() && !(self.fits(block, blocks) && counts.into_iter().all(near)) {
                     continue;
                 }
                 let found = self.seconds(block, (&tile, halo), (steps, blocks))?;
@@ -290,6 +302,7 @@ impl<'d> Search<'d> {
             blocks,
             threads: u32::try_from(threads).unwrap_or(u32::MAX),
             registers: most(room.unwrap_or(1)),
+            lacking: (block.registers - i64::from(most(room.unwrap_or(1)))).max(0) as f64,
             own: own * self.moved,
             // Rims are stored and loaded.
             halo: extra * self.loaded * (1.0 + 2.0 * meetings),
@@ -348,8 +361,12 @@ impl<'d> Search<'d> {
 
 /// Cells of a lane per dimension that are tried, where the widest cell has so many words. A row of
 /// a lane is at most one access of that cell: two for a row make twice the requests.
-fn shapes(rank: usize, widest: i64) -> impl Iterator<Item = [i64; 3]> {
-    let most = if rank == 2 { [1, MOST_ROWS] } else { [MOST_PLANES; 2] };
+fn shapes(rank: usize, widest: i64, resident: bool) -> impl Iterator<Item = [i64; 3]> {
+    let most = match (rank, resident) {
+        (2, _) => [1, MOST_ROWS],
+        (_, false) => [MOST_PLANES; 2],
+        (_, true) => MOST_RESIDENT,
+    };
     let width = (WIDEST / (4 * widest)).max(1);
     let widths = [(width + 1) / 2, width].into_iter();
     widths.flat_map(move |width| {
@@ -418,10 +435,10 @@ mod tests {
 
     #[test]
     fn lanes_of_some_cells_are_tried() {
-        assert_eq!(shapes(2, 1).count(), 2 * 12);
-        assert_eq!(shapes(3, 1).count(), 2 * 4 * 4);
+        assert_eq!(shapes(2, 1, false).count(), 2 * 12);
+        assert_eq!(shapes(3, 1, false).count(), 2 * 4 * 4);
         // Four cells of 32 bits and two of 64 are an access.
-        let widths = |words| shapes(2, words).map(|[.., width]| width).collect::<BTreeSet<_>>();
+        let widths = |words| shapes(2, words, false).map(|[.., width]| width).collect::<BTreeSet<_>>();
         assert_eq!([1, 2, 4].map(widths), [[2, 4].into(), [1, 2].into(), [1].into()]);
     }
 }
