@@ -3,7 +3,6 @@
 //! (`tile_place.rs`).
 
 use super::function::{self, KernelFunction};
-use super::in_flight::OfSweep;
 use super::launch::{self, FrameSpec};
 use super::scope::Scope;
 use super::signature::Signature;
@@ -101,17 +100,15 @@ impl<'c, 'p> Frame<'c, 'p> {
         })
     }
 
-    /// The same kernel in a round of a launch that has several, each of so many steps.
-    pub fn of_round(
-        &self,
-        builder: &Builder<'c>,
-        round: Val<'c>,
-        steps: i64,
-    ) -> Result<Self, Error> {
-        let buffers = (&self.scope, &self.sources, &self.targets);
-        let OfSweep { sources, targets, .. } = OfSweep::of(builder, round, buffers)?;
-        let scope = self.scope.later(builder, builder.multiply_constant(round, steps)?)?;
-        Ok(Self { scope, sources, targets, ..self.clone() })
+    /// The same kernel where the buffers of each field that is read and written are exchanged.
+    pub fn exchanged(&self) -> Self {
+        let mut other = self.clone();
+        for (field, target) in &self.targets {
+            if let Some(source) = other.sources.insert(field, *target) {
+                other.targets.insert(field, source);
+            }
+        }
+        other
     }
 
     /// The same kernel some steps later; `steps` is an `index`.

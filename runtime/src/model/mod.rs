@@ -30,6 +30,9 @@ pub use roofline::Roofline;
 use crate::device::{Device, WARP};
 use serde::Serialize;
 
+/// Handovers that a round takes whose blocks exchange rims (decision 048).
+const MEETING: f64 = 3.0;
+
 /// How sharply the slowest resource of a multiprocessor decides: the exponent of the norm.
 const ON_CHIP: f64 = 2.5;
 
@@ -231,8 +234,8 @@ fn life(work: &Work, in_step: Option<u32>, device: &Device) -> f64 {
     let own = own.max(work.longest);
     let waits = work.barriers * device.barrier_clocks
         + work.exchanges * device.exchange_clocks
-        // A block raises its flag and sees those of others.
-        + 2.0 * work.meetings * device.handover_clocks;
+        // A block stores rims, raises its flag, sees those of others, and loads what they stored.
+        + MEETING * work.meetings * device.handover_clocks;
     if let Some(blocks) = in_step {
         let issued = f64::from(blocks) * work.instructions / f64::from(device.schedulers);
         return waits + issued.max(own * device.issue_clocks);

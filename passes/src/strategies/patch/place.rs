@@ -76,16 +76,22 @@ impl<'c> Cells<'c> {
         self.kept_in(builder, &bounds(frame, builder, (grid.lower, grid.upper))?, how)
     }
 
-    /// All values in words, with the coordinates of each dimension.
-    pub fn packed(&self, builder: &Builder<'c>) -> Result<(Mask<'c>, Vec<usize>), Error> {
-        let all: Vec<_> = self.0.iter().flatten().copied().collect();
-        Ok((Mask::of(builder, &all)?, self.0.iter().map(Vec::len).collect()))
+    /// The values of planes and rows in words.
+    pub fn packed(&self, builder: &Builder<'c>) -> Result<Mask<'c>, Error> {
+        let outer = self.0.len().saturating_sub(1);
+        let all: Vec<_> = self.0.iter().take(outer).flatten().copied().collect();
+        Mask::of(builder, &all)
     }
 
-    /// Values that were packed, with so many coordinates of each dimension.
-    pub fn unpacked(values: Vec<Val<'c>>, shape: &[usize]) -> Result<Self, Error> {
-        let mut values = values.into_iter();
-        Ok(Self(shape.iter().map(|count| values.by_ref().take(*count).collect()).collect()))
+    /// The same with values of planes and rows that were packed. Those of columns stay: lanes at no
+    /// rim of rows need them too.
+    pub fn unpacked(&self, values: Vec<Val<'c>>) -> Self {
+        let (mut values, mut all) = (values.into_iter(), self.0.clone());
+        let outer = all.len().saturating_sub(1);
+        for own in all.iter_mut().take(outer).flatten() {
+            *own = values.next().unwrap_or(*own);
+        }
+        Self(all)
     }
 
     /// The same coordinates, which LLVM does not compute outside of a loop: their addresses would

@@ -112,8 +112,8 @@ impl<'c> Rims<'c> {
 
 /// The checks of an apply with their conditions in words.
 pub struct Packed<'c> {
-    pieces: Vec<(Mask<'c>, Vec<usize>)>,
-    computed: Option<(Mask<'c>, Vec<usize>)>,
+    pieces: Vec<Mask<'c>>,
+    computed: Option<Mask<'c>>,
 }
 
 impl<'c> ApplyRims<'c> {
@@ -127,12 +127,14 @@ impl<'c> ApplyRims<'c> {
     /// The same checks with the conditions that were packed. All lanes of a warp must ask for them
     /// together.
     pub fn unpacked(&self, builder: &Builder<'c>, packed: &Packed<'c>) -> Result<Self, Error> {
-        let cells = |(mask, shape): &(Mask<'c>, Vec<usize>)| {
-            Cells::unpacked(mask.conditions(builder)?, shape)
+        let cells = |(cells, mask): (&Cells<'c>, &Mask<'c>)| {
+            Ok(cells.unpacked(mask.conditions(builder)?))
         };
+        let computed = self.computed.as_ref().zip(packed.computed.as_ref());
+        let pieces = self.pieces.iter().zip(&packed.pieces).map(cells);
         Ok(Self {
-            pieces: packed.pieces.iter().map(cells).collect::<Result<_, Error>>()?,
-            computed: packed.computed.as_ref().map(cells).transpose()?,
+            pieces: pieces.collect::<Result<_, Error>>()?,
+            computed: computed.map(cells).transpose()?,
             repeated: self.repeated.clone(),
             free: self.free.clone(),
         })

@@ -14,7 +14,6 @@ use crate::schedule::strategy::{Candidates, Shape, Strategy};
 use crate::subject::Subject;
 use std::ops::RangeInclusive;
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Choice, Halo, Schedule};
 use stencil_runtime::device::WARP;
 
@@ -87,12 +86,6 @@ impl Strategy for Resident {
 
     fn exchanges_rows(&self) -> bool {
         true
-    }
-
-    /// Addresses of rows are then an address and constants, which accesses hold. LLVM must not split
-    /// sums of 32 bits that may wrap.
-    fn index_width(&self, _: &Program) -> Result<u32, Error> {
-        Ok(64)
     }
 
     /// Grids that the registers of the device hold. Their size must be known.

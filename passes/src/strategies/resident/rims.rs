@@ -17,6 +17,9 @@ pub struct Rims<'c> {
     pub given: Option<Mask<'c>>,
     /// Whether the row is in the halo, and a neighbour has it.
     pub taken: Option<Mask<'c>>,
+    /// Whether it is in either, for the first load. A block that is no neighbour may store to the
+    /// rows of others before this one has loaded them.
+    pub reached: Vec<Val<'c>>,
     /// Whether the conditions hold in the grid alone.
     pub in_grid: bool,
 }
@@ -42,6 +45,7 @@ impl<'c> Rims<'c> {
         let needed = places.iter().any(|place| place.is_needed());
         let in_grid = checks.is_none() || code.vector(field)? == code.layout.width;
         let (mut own, mut given, mut taken) = (Vec::new(), Vec::new(), Vec::new());
+        let mut reached = Vec::new();
         let no = builder.constant(builder.integer_type(1), 0)?;
         for ([plane, row], in_tile) in code.layout.rows().zip(&code.place.in_tile) {
             let point = code.place.cells.of([plane, row, 0])?;
@@ -63,15 +67,16 @@ impl<'c> Rims<'c> {
                 let all = builder.all(conditions)?;
                 all.ok_or_else(|| Error::internal("a row without conditions"))
             };
-            let here = all(&here)?;
+            let (here, beside) = (all(&here)?, all(&beside)?);
             own.push(here);
             given.push(builder.both(here, near)?);
-            taken.push(all(&beside)?);
+            taken.push(beside);
+            reached.push(builder.binary("arith.ori", here, beside)?);
         }
         let mask = |conditions: &[Val<'c>]| Mask::of(builder, conditions);
         let exchanged = |conditions: &[Val<'c>]| needed.then(|| mask(conditions)).transpose();
         let (given, taken) = (exchanged(&given)?, exchanged(&taken)?);
-        Ok(Self { own: mask(&own)?, given, taken, in_grid })
+        Ok(Self { own: mask(&own)?, given, taken, reached, in_grid })
     }
 }
 

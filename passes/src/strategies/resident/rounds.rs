@@ -2,10 +2,12 @@
 
 use super::rims::{self, Among, Rims};
 use crate::analysis::index_width::constant_extents;
+use crate::kernel::frame::Frame;
 use crate::kernel::peers::Peers;
 use crate::kernel::tile_kernels;
 use crate::kernel::tile_place;
 use crate::strategies::patch::layout::{Layout, of_three};
+use crate::strategies::patch::masks::Mask;
 use crate::strategies::patch::place::Place;
 use crate::strategies::patch::tile_code::{Checks, TileCode, Values};
 use crate::subject::Subject;
@@ -130,28 +132,37 @@ impl Rounds {
         checked: bool,
     ) -> Result<(), Error> {
         let checks = code.rims(builder, checked)?;
-        let mut held = BTreeMap::new();
-        for (operation, op) in code.kernel.body.iter().enumerate() {
-            if let TileOp::Load { field, tile, .. } = op {
-                let cells = code.load(builder, operation, field, checks.as_ref())?;
-                held.insert(mlir::key(*tile), cells);
-            }
-        }
         let mut packed = BTreeMap::new();
         for (operation, checks) in checks.iter().flat_map(|checks| &checks.applies) {
             packed.insert(*operation, (checks, checks.packed(builder)?));
         }
         let meeting = self.meeting(code, builder)?;
         let updated = updated(code, builder, (&meeting.among, checks.as_ref()))?;
-        let mut initial = Vec::new();
+        let (mut held, mut initial) = (BTreeMap::new(), Vec::new());
         for field in &updated {
-            initial.extend(held.get(&mlir::key(field.loaded)).into_iter().flatten().copied());
+            let element = code.frame.scope.program.field(field.field)?.element;
+            let none = code.layout.positions().map(|_| builder.zero(element));
+            let none = none.collect::<Result<Vec<_>, _>>()?;
+            let from = (field.operation, field.field, code.frame.source(field.field)?);
+            let rows = (field.rims.reached.as_slice(), field.checks(checks.as_ref()));
+            let cells = code.renew(builder, from, &none, rows)?;
+            initial.extend_from_slice(&cells);
+            held.insert(mlir::key(field.loaded), cells);
+        }
+        for (operation, op) in code.kernel.body.iter().enumerate() {
+            if let TileOp::Load { field, tile, .. } = op
+                && !held.contains_key(&mlir::key(*tile))
+            {
+                let cells = code.load(builder, operation, field, checks.as_ref())?;
+                held.insert(mlir::key(*tile), cells);
+            }
         }
         let each = code.layout.positions().count().max(1);
         let types: Vec<Type<'c>> = initial.iter().map(|cell| cell.r#type()).collect();
         let bounds = (builder.index(0)?, builder.index(self.rounds)?, builder.index(1)?);
         builder.carry(bounds, &initial, |builder, round, carried| {
-            let frame = code.frame.of_round(builder, round, self.steps)?;
+            let steps = builder.multiply_constant(round, self.steps)?;
+            let frame = code.frame.later(builder, steps)?;
             let code = TileCode { frame: &frame, ..*code };
             let mut held = held.clone();
             for (field, cells) in updated.iter().zip(carried.chunks(each)) {
@@ -183,7 +194,8 @@ impl Rounds {
                 last,
                 &types,
                 |builder| {
-                    let mut all = Vec::new();
+                    let frame = self.buffers(&code, self.rounds % 2 == 0);
+                    let (code, mut all) = (TileCode { frame: &frame, ..code }, Vec::new());
                     for field in &updated {
                         let cells = values.cells(field.stored)?;
                         let rows = field.rims.own.conditions(builder)?;
@@ -226,28 +238,37 @@ impl Rounds {
         (updated, values): (&[Updated<'c>], &Values<'c>),
         (meeting, round): (&Meeting<'c>, Val<'c>),
     ) -> Result<Vec<Val<'c>>, Error> {
-        for field in updated {
-            let Some(given) = &field.rims.given else { continue };
-            let cells = (field.field, values.cells(field.stored)?);
-            let rows = given.conditions(builder)?;
-            code.store(builder, field.operation, cells, (&rows, field.checks(checks)))?;
-        }
-        let done = builder.add_constant(round, 1)?;
+        let odd = builder.binary("arith.andi", round, builder.index(1)?)?;
+        let odd = builder.compare(Compare::Ne, odd, builder.index(0)?)?;
+        let frames = [false, true].map(|odd| self.buffers(code, odd));
+        let [even_code, odd_code] = frames.each_ref().map(|frame| TileCode { frame, ..*code });
+        let fields = (updated, values, checks);
+        let rows = masks(builder, updated, |rims| rims.given.as_ref())?;
+        builder.choose(
+            odd,
+            &[],
+            |builder| give(builder, &odd_code, fields, &rows),
+            |builder| give(builder, &even_code, fields, &rows),
+        )?;
         builder.op("gpu.barrier", &[], &[], &[])?;
-        self.meet(builder, code, meeting, done)?;
+        self.meet(builder, code, meeting, builder.add_constant(round, 1)?)?;
         builder.op("gpu.barrier", &[], &[], &[])?;
-        let mut all = Vec::new();
+        let rows = masks(builder, updated, |rims| rims.taken.as_ref())?;
+        let mut types = Vec::new();
         for field in updated {
-            let cells = values.cells(field.stored)?;
-            let Some(taken) = &field.rims.taken else {
-                all.extend_from_slice(cells);
-                continue;
-            };
-            let from = (field.operation, field.field, code.frame.target(field.field)?);
-            let rows = taken.conditions(builder)?;
-            all.extend(code.renew(builder, from, cells, (&rows, field.checks(checks)))?);
+            types.extend(values.cells(field.stored)?.iter().map(|cell| cell.r#type()));
         }
-        Ok(all)
+        builder.choose(
+            odd,
+            &types,
+            |builder| take(builder, &odd_code, fields, &rows),
+            |builder| take(builder, &even_code, fields, &rows),
+        )
+    }
+
+    /// The frame of even or of odd rounds, which exchange buffers.
+    fn buffers<'c, 'f>(&self, code: &TileCode<'c, 'f>, odd: bool) -> Frame<'c, 'f> {
+        if odd { code.frame.exchanged() } else { code.frame.clone() }
     }
 
     /// Raises the block's flag, and waits for those of its neighbours: each by a thread.
@@ -289,6 +310,54 @@ impl Rounds {
             builder.when(there, |builder| peers.wait(builder, number, done))
         })
     }
+}
+
+/// Fields of a round with their values, and the checks of accesses to them.
+type Fields<'c, 'f> = (&'f [Updated<'c>], &'f Values<'c>, Option<&'f Checks<'c>>);
+
+/// The conditions of masks, where fields have them.
+fn masks<'c>(
+    builder: &Builder<'c>,
+    updated: &[Updated<'c>],
+    of: for<'m> fn(&'m Rims<'c>) -> Option<&'m Mask<'c>>,
+) -> Result<Vec<Option<Vec<Val<'c>>>>, Error> {
+    let conditions = |mask: &Mask<'c>| mask.conditions(builder);
+    updated.iter().map(|field| of(&field.rims).map(conditions).transpose()).collect()
+}
+
+/// Stores the rows that neighbours need.
+fn give<'c>(
+    builder: &Builder<'c>,
+    code: &TileCode<'c, '_>,
+    (updated, values, checks): Fields<'c, '_>,
+    rows: &[Option<Vec<Val<'c>>>],
+) -> Result<Vec<Val<'c>>, Error> {
+    for (field, rows) in updated.iter().zip(rows) {
+        let Some(rows) = rows else { continue };
+        let cells = (field.field, values.cells(field.stored)?);
+        code.store(builder, field.operation, cells, (rows, field.checks(checks)))?;
+    }
+    Ok(Vec::new())
+}
+
+/// A lane's cells, with the rows that neighbours have stored.
+fn take<'c>(
+    builder: &Builder<'c>,
+    code: &TileCode<'c, '_>,
+    (updated, values, checks): Fields<'c, '_>,
+    rows: &[Option<Vec<Val<'c>>>],
+) -> Result<Vec<Val<'c>>, Error> {
+    let mut all = Vec::new();
+    for (field, rows) in updated.iter().zip(rows) {
+        let cells = values.cells(field.stored)?;
+        let Some(rows) = rows else {
+            all.extend_from_slice(cells);
+            continue;
+        };
+        let from = (field.operation, field.field, code.frame.target(field.field)?);
+        all.extend(code.renew(builder, from, cells, (rows, field.checks(checks)))?);
+    }
+    Ok(all)
 }
 
 /// Whether a kernel loads each field that it stores, and reads none of them at computed places.
