@@ -95,8 +95,7 @@ impl Pass for LowerPatch {
 }
 
 /// The code of a tile, with checks or without.
-pub type Body<'c, 'b> =
-    dyn Fn(&TileCode<'c, '_>, &Builder<'c>, bool) -> Result<(), Error> + 'b;
+pub type Body<'c, 'b> = dyn Fn(&TileCode<'c, '_>, &Builder<'c>, bool) -> Result<(), Error> + 'b;
 
 /// What a launch of several rounds has in the place of others' code.
 pub struct Several<'c, 'b> {

@@ -2,6 +2,7 @@
 //! for all steps of a launch.
 
 mod hand_over;
+mod lane_shapes;
 pub(super) mod layout;
 pub mod lower_patch;
 pub(super) mod masks;

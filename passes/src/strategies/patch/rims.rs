@@ -119,7 +119,8 @@ pub struct Packed<'c> {
 impl<'c> ApplyRims<'c> {
     /// Packs the conditions.
     pub fn packed(&self, builder: &Builder<'c>) -> Result<Packed<'c>, Error> {
-        let pieces = self.pieces.iter().map(|cells| cells.packed(builder)).collect::<Result<_, _>>();
+        let pieces =
+            self.pieces.iter().map(|cells| cells.packed(builder)).collect::<Result<_, _>>();
         let computed = self.computed.as_ref().map(|cells| cells.packed(builder)).transpose()?;
         Ok(Packed { pieces: pieces?, computed })
     }
@@ -127,9 +128,8 @@ impl<'c> ApplyRims<'c> {
     /// The same checks with the conditions that were packed. All lanes of a warp must ask for them
     /// together.
     pub fn unpacked(&self, builder: &Builder<'c>, packed: &Packed<'c>) -> Result<Self, Error> {
-        let cells = |(cells, mask): (&Cells<'c>, &Mask<'c>)| {
-            Ok(cells.unpacked(mask.conditions(builder)?))
-        };
+        let cells =
+            |(cells, mask): (&Cells<'c>, &Mask<'c>)| Ok(cells.unpacked(mask.conditions(builder)?));
         let computed = self.computed.as_ref().zip(packed.computed.as_ref());
         let pieces = self.pieces.iter().zip(&packed.pieces).map(cells);
         Ok(Self {

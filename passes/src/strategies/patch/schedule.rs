@@ -7,14 +7,11 @@ use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::Candidates;
 use crate::subject::Subject;
 use std::collections::BTreeMap;
-use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::error::Error;
 use stencil_dialects::tiled::{Halo, Schedule};
 
 /// The schedule of a group, of launches of one round or, where tiles stay `resident`, of several.
 /// Where no tile has room, the smallest, which the lowering declines.
-///
-/// # Errors
-/// A decline where tiles of the grid can't stay resident.
 pub fn of_group<'c>(
     subject: &Subject<'c, '_>,
     group: &Group<'c, '_>,
@@ -24,11 +21,6 @@ pub fn of_group<'c>(
     let search = Search::of(subject, &group.applies, (group.hull.rank(), extents), resident)?;
     let fits = search.heights()?.into_iter();
     let best = fits.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, fit)| fit);
-    if resident && best.is_none() {
-        let message = "the registers of the device hold no tiles of this grid at once, as the \
-                       strategy resident needs it; choose another strategy";
-        return Err(Error::declined(Decline::Registers, message));
-    }
     let (tile, per_thread) = (search.of_rank([1, 1, 2]), search.of_rank([1, 1, 2]));
     Ok(best.unwrap_or(Fit { tile, per_thread, steps: 1 }))
 }

@@ -50,9 +50,7 @@ pub const INFO: Info = Info {
     name: "lower-resident",
     summary: "lower tile kernels of strategy resident: tiles that stay in registers of a block",
     options: &[MAX_SHARED, MAX_THREADS],
-    read: |options: &Options| {
-        Ok(Box::new(LowerResident { limits: BlockLimits::read(options)? }))
-    },
+    read: |options: &Options| Ok(Box::new(LowerResident { limits: BlockLimits::read(options)? })),
 };
 
 /// The pass.

@@ -9,6 +9,7 @@ use crate::kernel::tile_place;
 use crate::strategies::patch::layout::{Layout, of_three};
 use crate::strategies::patch::masks::Mask;
 use crate::strategies::patch::place::Place;
+use crate::strategies::patch::rims::{ApplyRims, Packed};
 use crate::strategies::patch::tile_code::{Checks, TileCode, Values};
 use crate::subject::Subject;
 use melior::Context;
@@ -138,25 +139,9 @@ impl Rounds {
         }
         let meeting = self.meeting(code, builder)?;
         let updated = updated(code, builder, (&meeting.among, checks.as_ref()))?;
-        let (mut held, mut initial) = (BTreeMap::new(), Vec::new());
-        for field in &updated {
-            let element = code.frame.scope.program.field(field.field)?.element;
-            let none = code.layout.positions().map(|_| builder.zero(element));
-            let none = none.collect::<Result<Vec<_>, _>>()?;
-            let from = (field.operation, field.field, code.frame.source(field.field)?);
-            let rows = (field.rims.reached.as_slice(), field.checks(checks.as_ref()));
-            let cells = code.renew(builder, from, &none, rows)?;
-            initial.extend_from_slice(&cells);
-            held.insert(mlir::key(field.loaded), cells);
-        }
-        for (operation, op) in code.kernel.body.iter().enumerate() {
-            if let TileOp::Load { field, tile, .. } = op
-                && !held.contains_key(&mlir::key(*tile))
-            {
-                let cells = code.load(builder, operation, field, checks.as_ref())?;
-                held.insert(mlir::key(*tile), cells);
-            }
-        }
+        let held = held(code, builder, &updated, checks.as_ref())?;
+        let first = |field: &Updated<'c>| held.get(&mlir::key(field.loaded)).cloned();
+        let initial: Vec<_> = updated.iter().filter_map(first).flatten().collect();
         let each = code.layout.positions().count().max(1);
         let types: Vec<Type<'c>> = initial.iter().map(|cell| cell.r#type()).collect();
         let bounds = (builder.index(0)?, builder.index(self.rounds)?, builder.index(1)?);
@@ -168,22 +153,7 @@ impl Rounds {
             for (field, cells) in updated.iter().zip(carried.chunks(each)) {
                 held.insert(mlir::key(field.loaded), cells.to_vec());
             }
-            let mut values = Values::default();
-            for (operation, op) in code.kernel.body.iter().enumerate() {
-                match op {
-                    TileOp::Load { tile, .. } => {
-                        let cells = held.get(&mlir::key(*tile)).cloned().unwrap_or_default();
-                        code.begin(builder, *tile, cells, &mut values)?;
-                    }
-                    TileOp::Apply(apply) => {
-                        let checks = packed.get(&operation);
-                        let checks = checks.map(|(checks, packed)| checks.unpacked(builder, packed));
-                        let checks = checks.transpose()?;
-                        code.apply(builder, apply, &mut values, checks.as_ref())?;
-                    }
-                    TileOp::Store { .. } => {}
-                }
-            }
+            let values = steps_of_round(&code, builder, &held, &packed)?;
             let last = builder.index(self.rounds - 1)?;
             let last = builder.compare(Compare::Eq, round, last)?;
             let (values, checks) = (&values, checks.as_ref());
@@ -377,6 +347,60 @@ fn exchanges_fields<'c>(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Resul
         _ => None,
     });
     Ok(stored.into_iter().all(loads))
+}
+
+/// A lane's cells of tile values that are loaded, by [`mlir::key`].
+type Held<'c> = BTreeMap<usize, Vec<Val<'c>>>;
+
+/// The first loads: of a field that others store, the rows within the halo alone.
+fn held<'c>(
+    code: &TileCode<'c, '_>,
+    builder: &Builder<'c>,
+    updated: &[Updated<'c>],
+    checks: Option<&Checks<'c>>,
+) -> Result<Held<'c>, Error> {
+    let mut held = Held::new();
+    for field in updated {
+        let element = code.frame.scope.program.field(field.field)?.element;
+        let none = code.layout.positions().map(|_| builder.zero(element));
+        let none = none.collect::<Result<Vec<_>, _>>()?;
+        let from = (field.operation, field.field, code.frame.source(field.field)?);
+        let rows = (field.rims.reached.as_slice(), field.checks(checks));
+        held.insert(mlir::key(field.loaded), code.renew(builder, from, &none, rows)?);
+    }
+    for (operation, op) in code.kernel.body.iter().enumerate() {
+        if let TileOp::Load { field, tile, .. } = op
+            && !held.contains_key(&mlir::key(*tile))
+        {
+            held.insert(mlir::key(*tile), code.load(builder, operation, field, checks)?);
+        }
+    }
+    Ok(held)
+}
+
+/// The applies of a round.
+fn steps_of_round<'c>(
+    code: &TileCode<'c, '_>,
+    builder: &Builder<'c>,
+    held: &Held<'c>,
+    packed: &BTreeMap<usize, (&ApplyRims<'c>, Packed<'c>)>,
+) -> Result<Values<'c>, Error> {
+    let mut values = Values::default();
+    for (operation, op) in code.kernel.body.iter().enumerate() {
+        match op {
+            TileOp::Load { tile, .. } => {
+                let cells = held.get(&mlir::key(*tile)).cloned().unwrap_or_default();
+                code.begin(builder, *tile, cells, &mut values)?;
+            }
+            TileOp::Apply(apply) => {
+                let checks = packed.get(&operation);
+                let checks = checks.map(|(checks, packed)| checks.unpacked(builder, packed));
+                code.apply(builder, apply, &mut values, checks.transpose()?.as_ref())?;
+            }
+            TileOp::Store { .. } => {}
+        }
+    }
+    Ok(values)
 }
 
 /// The fields that a kernel updates.
