@@ -110,7 +110,7 @@ fn errors_between_rounds_are_found() {
         ShiftLoad(Global, -1),
         OpenGuard(-1),
     ];
-    table.add(&subject(&context, "rows", &case, 12), &found);
+    table.add(&subject(&context, "rows", &case, 9), &found);
     let case = resident("cross", &[4, 5, 8], &[2, 2, 4], (1, 6));
     let found = [DropPeer(Wait, -1), DropPeer(Signal, -1), ForgetEpoch(Wait, -1), DropBarrier(-1)];
     table.add(&subject(&context, "planes", &case, 6), &found);
