@@ -25,6 +25,7 @@ const BEFORE: &[&Info] = &[
     &schedule::flexible_hyper_tiles::INFO,
     &schedule::tile_overlapped::INFO,
     &schedule::sweeps_in_flight::INFO,
+    &schedule::stay_resident::INFO,
     &tiled::rotate_buffers::INFO,
     &reduce::fuse_reductions::INFO,
     &tiled::split_sums::INFO,

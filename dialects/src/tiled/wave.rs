@@ -65,7 +65,8 @@ pub struct Wave {
     pub skew: Option<Skew>,
     /// None where no block waits: each diagonal of tiles is a launch.
     pub waiting: Option<Waiting>,
-    /// The sweeps of a launch, each of which follows the one before: `tiled.sweeps`. None for one.
+    /// The sweeps of a launch, each of which follows the one before: `tiled.sweeps`. Of tiles that
+    /// stay resident they are rounds of several steps. None for one.
     pub sweeps: Option<i64>,
 }
 

@@ -112,8 +112,8 @@ fn verify_steps(kernel: &Kernel) -> Result<(), Error> {
         }
         next = apply.step + 1;
     }
-    // All sweeps of a launch run the same apply.
-    let steps = if kernel.wave.sweeps.is_some() { 1 } else { kernel.schedule.steps.max(1) };
+    // All sweeps of a launch run the same applies.
+    let steps = (kernel.schedule.steps / kernel.wave.all_sweeps()).max(1);
     if next == steps || next == 0 {
         return Ok(());
     }

@@ -4,11 +4,11 @@ use super::at;
 use crate::error::Error;
 use crate::mlir;
 use crate::stencil::Program;
-use crate::tiled::{Kernel, MOST_CELLS, SHEAR, Skew, Waiting};
+use crate::tiled::{Kernel, MOST_CELLS, SHEAR, Skew, Waiting, Wave};
 
 /// Checks the skewing vector of a kernel, if it has one, against the dependences of its applies.
 pub(super) fn verify(program: &Program, kernel: &Kernel, rank: usize) -> Result<(), Error> {
-    verify_sweeps(kernel)?;
+    verify_sweeps(program, kernel)?;
     let Some(skew) = &kernel.wave.skew else {
         return match mlir::attribute(kernel.op, SHEAR) {
             Some(_) => Err(at(kernel.op, "tiled.shear needs a tiled.skew beside it")),
@@ -50,9 +50,25 @@ pub(super) fn verify(program: &Program, kernel: &Kernel, rank: usize) -> Result<
     Ok(())
 }
 
-/// Checks the sweeps of a launch, if it has several.
-fn verify_sweeps(kernel: &Kernel) -> Result<(), Error> {
+/// Checks the sweeps of a launch, if it has several. Those of a kernel that is no wavefront are
+/// rounds of as many steps each.
+fn verify_sweeps(program: &Program, kernel: &Kernel) -> Result<(), Error> {
     let Some(sweeps) = kernel.wave.sweeps else { return Ok(()) };
+    let mut wavefront = kernel.wave != Wave { sweeps: Some(sweeps), ..Wave::default() };
+    for apply in kernel.applies() {
+        wavefront |= !program.dependences(&apply.pieces)?.is_empty();
+    }
+    if !wavefront {
+        if sweeps < 2 || kernel.schedule.steps % sweeps != 0 {
+            let message = format!(
+                "tiled.sweeps is from 2 on and divides tiled.steps, but they are {sweeps} and {}; \
+                 run stay-resident, which sets both",
+                kernel.schedule.steps
+            );
+            return Err(at(kernel.op, message));
+        }
+        return Ok(());
+    }
     if sweeps < 2 || sweeps != kernel.schedule.steps {
         let message = format!(
             "tiled.sweeps is from 2 on and equal to tiled.steps, but they are {sweeps} and {}; run \

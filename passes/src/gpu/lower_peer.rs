@@ -2,7 +2,8 @@
 //! and additions.
 //!
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), listing 2. A wait is a loop around an
-//! acquiring load, with a pause after each look that was in vain; a signal is a releasing store.
+//! acquiring load, with a pause after each look that was in vain, but for the first ones; a signal
+//! is a releasing store.
 //!
 //! Needs: the gpu level, or functions for a processor, with flags as memrefs of one dimension and
 //! i32 with stride 1. Guarantees: no operation of the dialect `peer` is left.
@@ -21,7 +22,7 @@
 //!   %again = arith.andi %late, %patient
 //!   scf.condition(%again) %late, %looks
 //! } do {
-//!   llvm.call_intrinsic "llvm.nvvm.nanosleep"(%pause)
+//!   scf.if %long { llvm.call_intrinsic "llvm.nvvm.nanosleep"(%pause) }
 //!   %next = arith.addi %looks, %one
 //!   // Now and then: %most where another block has given up.
 //!   scf.yield %next

@@ -16,6 +16,8 @@ use stencil_runtime::watch::{NOBODY, WRITTEN};
 pub const MOST_LOOKS: i64 = 1 << 27;
 /// Looks until a block that waits looks at the record, a power of two.
 const SELDOM: i64 = 1 << 8;
+/// Looks without a pause between them: a neighbour that takes as long as the block is seen at once.
+const SOON: i64 = 32;
 /// Nanoseconds between two looks at a flag: far less than a tile takes.
 const PAUSE: i64 = 20;
 /// The numbers of atomic operations in the LLVM dialect: an exchange, and the least of numbers
@@ -75,9 +77,10 @@ impl<'c> Watched<'c, '_> {
 
     /// The code between two looks.
     fn pause(&self, builder: &Builder<'c>, looks: Val<'c>) -> Result<(), Error> {
-        sleep(builder)?;
         let i32_type = builder.integer_type(32);
         let number = |value| builder.constant(i32_type, value);
+        let long = builder.compare(Compare::Ge, looks, number(SOON)?)?;
+        builder.when(long, sleep)?;
         let next = builder.add(looks, number(1)?)?;
         let place = builder.binary("arith.andi", next, number(SELDOM - 1)?)?;
         let now = builder.compare(Compare::Eq, place, number(0)?)?;

@@ -39,6 +39,8 @@ pub struct Frame<'c, 'p> {
     pub thread: Vec<Val<'c>>,
     /// Whether the tile exists; none if it always does. The last block may have warps to spare.
     pub exists: Option<Val<'c>>,
+    /// The flags of the kernel and what they stand at, where a launch has several rounds.
+    pub flags: Option<[Val<'c>; 2]>,
     sources: BTreeMap<&'c str, Val<'c>>,
     targets: BTreeMap<&'c str, Val<'c>>,
 }
@@ -54,8 +56,11 @@ impl<'c, 'p> Frame<'c, 'p> {
         let location = spec.kernel.op.location();
         let outer = function::container(context, module, location)?;
         let row = spec.row_distance.map(|_| Binding::Row);
-        let signature =
-            Signature::of(&outer, module, program, spec.kernel, spec.in_place, row.as_slice())?;
+        let more: &[Binding] = match spec.kernel.wave.sweeps {
+            Some(_) => &[Binding::Flags, Binding::Epoch],
+            None => row.as_slice(),
+        };
+        let signature = Signature::of(&outer, module, program, spec.kernel, spec.in_place, more)?;
         let hull = tile_kernels::hull(context, program, spec.kernel)?;
         let held = spec.kernel.tiles().map(|tile| program.grid_of(tile.field));
         let held = held.collect::<Result<Vec<_>, _>>()?;
@@ -77,6 +82,7 @@ impl<'c, 'p> Frame<'c, 'p> {
             scalars: arguments.scalars,
             step: arguments.step,
         };
+        let flags = arguments.flags.zip(arguments.epoch).map(<[Val<'c>; 2]>::from);
         let (sources, targets) = (arguments.sources, arguments.targets);
         Ok(Self {
             builder,
@@ -88,9 +94,21 @@ impl<'c, 'p> Frame<'c, 'p> {
             margin,
             thread,
             exists,
+            flags,
             sources,
             targets,
         })
+    }
+
+    /// The same kernel where the buffers of each field that is read and written are exchanged.
+    pub fn exchanged(&self) -> Self {
+        let mut other = self.clone();
+        for (field, target) in &self.targets {
+            if let Some(source) = other.sources.insert(field, *target) {
+                other.targets.insert(field, source);
+            }
+        }
+        other
     }
 
     /// The same kernel some steps later; `steps` is an `index`.

@@ -1,5 +1,5 @@
-//! The sweeps of a launch that has several: which buffers each reads and writes. Those of even and
-//! of odd sweeps are exchanged, except where a field has one buffer.
+//! The sweeps, or rounds, of a launch that has several: which buffers each reads and writes. Those
+//! of even and of odd ones are exchanged, except where a field has one buffer.
 
 use super::scope::Scope;
 use std::collections::BTreeMap;

@@ -119,7 +119,14 @@ pub fn attributes<'c>(
         order: tiles.order(spec),
         loads: &spec.loads,
     };
-    attributes.extend(cut::of_tiles(context, builder, subject, spec.kernel, hull, tiling)?);
+    match spec.kernel.wave.sweeps {
+        Some(_) => attributes.push(tiled::flags_attribute(map(tiles.blocks))),
+        None => {
+            let cut = cut::of_tiles(context, builder, subject, spec.kernel, hull, tiling)?;
+            attributes.extend(cut);
+        }
+    }
+    attributes.extend(tiled::sweeps_attribute(builder, &spec.kernel.wave));
     attributes.push(("sym_name", attribute::string(context, spec.kernel.name)));
     attributes.push(("gpu.kernel", Attribute::unit(context)));
     if let Some(registers) = spec.registers {

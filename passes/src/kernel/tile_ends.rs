@@ -8,6 +8,7 @@ use stencil_dialects::tiled::Kernel;
 
 /// Whether a tile is the first or the last along a dimension, and so holds cells of the margin;
 /// none without one.
+#[derive(Clone)]
 pub struct Ends<'c> {
     is: Option<[Val<'c>; 2]>,
 }

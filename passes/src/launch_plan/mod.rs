@@ -29,6 +29,7 @@ use stencil_runtime::watch;
 
 use crate::analysis::grid_ends::{FarEnd, far_ends};
 use crate::kernel::field_buffers::extents;
+use crate::strategies;
 use crate::subject::shared_by;
 use crate::target::Target;
 use melior::Context;
@@ -61,12 +62,11 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         buffers.extend(flags(launch, &names)?);
     }
     buffers.extend(reductions::partials(&program, &launches, &names)?);
-    let pyramid_height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
-    let main = launches
-        .iter()
-        .find(|launch| launch.schedule.steps == pyramid_height)
-        .map(|launch| launch.schedule.clone());
-    let main = main.ok_or_else(|| Error::internal("no main kernel"))?;
+    let most = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
+    let main = launches.iter().find(|launch| launch.schedule.steps == most);
+    let Launch { schedule: main, sweeps, .. } =
+        main.cloned().ok_or_else(|| Error::internal("no main kernel"))?;
+    let rounds = sweeps.filter(|_| strategies::stays_resident(&main.strategy)).unwrap_or(1);
     let plan = Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
@@ -96,7 +96,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         settings: Settings {
             strategy: main.strategy,
             tile: main.tile,
-            pyramid_height,
+            pyramid_height: most / rounds.max(1),
             per_thread: main.per_thread,
             region: (main.region != Region::default()).then(|| main.region.name().to_owned()),
             copies: None,

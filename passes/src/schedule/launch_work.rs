@@ -63,7 +63,7 @@ pub fn of(
         false => blocks,
     };
     let tiles = strategy.tiles_per_block(work.threads);
-    Ok(Work {
+    let all = Work {
         blocks,
         bands,
         own: tiles * traffic.own,
@@ -72,5 +72,15 @@ pub fn of(
         exchanges: if strategy.exchanges_rows() { work.barriers } else { 0.0 },
         waits: work.waits / strategy.loads_ahead(),
         ..work
+    };
+    let Some(rounds) = launch.sweeps.filter(|_| strategy.stays_resident()) else { return Ok(all) };
+    // Two barriers are around each wait for flags; rims are stored and loaded.
+    let meetings = if blocks > 1.0 { (rounds - 1) as f64 } else { 0.0 };
+    Ok(Work {
+        halo: all.halo * (1.0 + 2.0 * meetings),
+        exchanges: all.exchanges - 2.0 * rounds as f64,
+        meetings,
+        waits: 0.0,
+        ..all
     })
 }

@@ -3,6 +3,7 @@
 
 use crate::pass::{Info, Pass, Step};
 use crate::schedule::flexible_hyper_tiles::FlexibleHyperTiles;
+use crate::schedule::stay_resident::StayResident;
 use crate::schedule::strategy::Strategy;
 use crate::schedule::sweeps_in_flight::SweepsInFlight;
 use crate::schedule::tile_overlapped::TileOverlapped;
@@ -46,6 +47,7 @@ pub fn tile(choice: &Choice) -> Vec<Step> {
     steps.extend([
         Step::ours(TileOverlapped { choice: choice.clone() }),
         Step::ours(SweepsInFlight { sweeps: choice.pyramid_height }),
+        Step::ours(StayResident::default()),
         Step::ours(RotateBuffers),
     ]);
     steps

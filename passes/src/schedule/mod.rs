@@ -13,6 +13,7 @@ pub mod lowering;
 pub mod predict;
 mod pyramids;
 pub mod regions;
+pub mod stay_resident;
 pub mod step_launches;
 pub mod step_schedule;
 pub mod strategy;

@@ -378,6 +378,7 @@ fn candidate<'c>(
     }
     let schedules = launches.iter().map(|launch| &launch.schedule);
     let Some(schedule) = schedules.max_by_key(|schedule| schedule.steps) else { return Ok(None) };
+    let rounds = launches.iter().filter_map(|launch| launch.sweeps).max().unwrap_or(1);
     let updated = subject.program.applies.iter().flat_map(|apply| &apply.updates);
     let points = updated
         .map(|field| sizes.points(subject.program.grid_of(field)?))
@@ -397,7 +398,7 @@ fn candidate<'c>(
             pyramid_height: match subject.program.applies.iter().any(|one| !one.repeats.is_empty())
             {
                 true => choice.pyramid_height,
-                false => Some(schedule.steps),
+                false => Some(schedule.steps / rounds.max(1)),
             },
             per_thread: match alike {
                 true => Some(per_thread.clone()),

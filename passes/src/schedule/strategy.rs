@@ -158,6 +158,12 @@ pub trait Strategy: Sync {
         false
     }
 
+    /// Whether a launch takes several rounds of steps, between which tiles stay on the chip
+    /// (`stay_resident.rs`).
+    fn stays_resident(&self) -> bool {
+        false
+    }
+
     /// Whether the first and the last row of tiles are much shorter than others, so that a launch
     /// has less work than as many whole tiles.
     fn has_short_tiles(&self) -> bool {

@@ -5,6 +5,7 @@ pub mod naive;
 pub mod patch;
 pub mod plane;
 pub mod relay;
+pub mod resident;
 pub mod rows;
 pub mod slab;
 pub mod stream;
@@ -24,6 +25,7 @@ pub const ALL: &[&dyn Strategy] = &[
     &warp::Warp,
     &plane::Plane,
     &patch::Patch,
+    &resident::Resident,
     &relay::Relay,
     &naive::Naive,
     &strip::Strip,
@@ -81,6 +83,11 @@ pub fn named(name: &str) -> Result<&'static dyn Strategy, Error> {
         let names = names("and", |_| true);
         Error::user(format!("there is no strategy '{name}'; there are {names}"))
     })
+}
+
+/// Whether launches of the strategy of a name take several rounds of steps.
+pub fn stays_resident(name: &str) -> bool {
+    ALL.iter().any(|strategy| strategy.name() == name && strategy.stays_resident())
 }
 
 /// The names of the strategies that a test accepts, with a word before the last.

@@ -30,6 +30,9 @@ pub use roofline::Roofline;
 use crate::device::{Device, WARP};
 use serde::Serialize;
 
+/// Handovers that a round takes whose blocks exchange rims (decision 048).
+const MEETING: f64 = 3.0;
+
 /// How sharply the slowest resource of a multiprocessor decides: the exponent of the norm.
 const ON_CHIP: f64 = 2.5;
 
@@ -79,6 +82,8 @@ pub struct Work {
     pub barriers: f64,
     /// Barriers at which all threads of a block wait for rows of others, with nothing else to do.
     pub exchanges: f64,
+    /// Rounds after which a block waits for the flags of others.
+    pub meetings: f64,
     /// Iterations of loops that wait for device memory.
     pub fetches: f64,
     /// Iterations of other loops.
@@ -227,7 +232,10 @@ fn in_step(work: &Work, resident: u32, device: &Device) -> bool {
 fn life(work: &Work, in_step: Option<u32>, device: &Device) -> f64 {
     let own = work.instructions / f64::from(work.threads.div_ceil(WARP).max(1));
     let own = own.max(work.longest);
-    let waits = work.barriers * device.barrier_clocks + work.exchanges * device.exchange_clocks;
+    let waits = work.barriers * device.barrier_clocks
+        + work.exchanges * device.exchange_clocks
+        // A block stores rims, raises its flag, sees those of others, and loads what they stored.
+        + MEETING * work.meetings * device.handover_clocks;
     if let Some(blocks) = in_step {
         let issued = f64::from(blocks) * work.instructions / f64::from(device.schedulers);
         return waits + issued.max(own * device.issue_clocks);

@@ -24,7 +24,7 @@ pub fn transposed(case: &Case) -> Case {
     }
     // Streams, planes, patches and relays run along rows, whichever these are.
     let turns = |schedule: &&mut Schedule| {
-        !matches!(schedule.strategy, "stream" | "plane" | "patch" | "relay")
+        !matches!(schedule.strategy, "stream" | "plane" | "patch" | "resident" | "relay")
     };
     for schedule in case.schedules.iter_mut().filter(turns) {
         for list in [&mut schedule.tile, &mut schedule.per_thread].into_iter().flatten() {

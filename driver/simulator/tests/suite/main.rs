@@ -16,6 +16,7 @@ mod orders;
 mod patches;
 mod plans;
 mod relays;
+mod residents;
 mod series;
 mod sweeps;
 mod traffic;

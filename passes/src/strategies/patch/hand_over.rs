@@ -112,12 +112,23 @@ pub fn foreign_rows<'c>(
     read: &footprint::Read<'c>,
     layout: &Layout<'c>,
 ) -> Result<BTreeSet<[i64; 2]>, Error> {
+    read_rows(read, &layout.rows().collect::<Vec<_>>(), layout)
+}
+
+/// Those that some rows of a lane read.
+pub fn read_rows<'c>(
+    read: &footprint::Read<'c>,
+    rows: &[[i64; 2]],
+    layout: &Layout<'c>,
+) -> Result<BTreeSet<[i64; 2]>, Error> {
     let ([front, up, _], [back, down, _]) =
         (of_three(&read.reach.lower, 0)?, of_three(&read.reach.upper, 0)?);
-    let [planes, rows] = layout.each;
-    let all =
-        (front..planes + back).flat_map(|plane| (up..rows + down).map(move |row| [plane, row]));
-    Ok(all.filter(|row| layout.is_foreign(*row)).collect())
+    let around = |[plane, row]: &[i64; 2]| {
+        let (plane, row) = (*plane, *row);
+        (plane + front..=plane + back)
+            .flat_map(move |plane| (row + up..=row + down).map(move |row| [plane, row]))
+    };
+    Ok(rows.iter().flat_map(around).filter(|row| layout.is_foreign(*row)).collect())
 }
 
 /// How many parts away a row lies, and the row of that part's lanes.

@@ -129,6 +129,18 @@ impl<'c> Layout<'c> {
         Ok(Self { rank, each, width, lanes, parts, before, left, registers, limit, total, wraps })
     }
 
+    /// Lets a thread take the registers that so many blocks leave it, all of which are on the device
+    /// at once.
+    pub fn make_room(&mut self, blocks: i64, device: &Device) {
+        let each = u32::try_from(blocks).unwrap_or(u32::MAX).div_ceil(device.multiprocessors);
+        let threads = self.threads().iter().fold(1, |all: i64, count| all.saturating_mul(*count));
+        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        if threads.saturating_mul(each) <= device.threads_per_multiprocessor {
+            let most = model::most_registers(threads.saturating_mul(each), device);
+            self.limit = most.into();
+        }
+    }
+
     /// Threads of a block per dimension, slowest first.
     pub fn threads(&self) -> Vec<i64> {
         let [planes, rows] = self.parts;

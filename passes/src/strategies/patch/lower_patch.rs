@@ -57,9 +57,10 @@ use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::Builder;
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
 use stencil_dialects::tiled::Kernel;
+use stencil_runtime::model::{self, Work};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -88,24 +89,43 @@ impl Pass for LowerPatch {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let kernels = tile_kernels::of_strategy(module, NAME)?;
         tile_kernels::lower(module, &kernels, |subject, kernel| {
-            lower(context, subject, kernel, &self.limits)
+            lower(context, subject, kernel, &self.limits, None)
         })
     }
 }
 
-fn lower<'c>(
+/// The code of a tile, with checks or without.
+pub type Body<'c, 'b> = dyn Fn(&TileCode<'c, '_>, &Builder<'c>, bool) -> Result<(), Error> + 'b;
+
+/// What a launch of several rounds has in the place of others' code.
+pub struct Several<'c, 'b> {
+    /// Blocks of a launch, which must all be on the device at once.
+    pub blocks: i64,
+    /// The code of a tile for all rounds.
+    pub body: &'b Body<'c, 'b>,
+}
+
+/// Lowers a kernel of one round, or of several.
+pub fn lower<'c>(
     context: &'c Context,
     subject: &Subject<'c, '_>,
     kernel: &Kernel<'c>,
     limits: &BlockLimits,
+    several: Option<&Several<'c, '_>>,
 ) -> Result<(), Error> {
-    let layout = Layout::plan(subject, kernel)?;
+    let mut layout = Layout::plan(subject, kernel)?;
+    if let Some(several) = several {
+        layout.make_room(several.blocks, subject.device);
+    }
     let threads = layout.threads();
     let outer = Builder::new(context, kernel.op.location(), mlir::body(subject.module));
     let hand_over = HandOver::plan(&outer, subject.program, kernel, &layout)?;
     let shared = shared_memory::shared_bytes(&hand_over.types);
     let fewer_threads = "make the tile smaller or give a thread more cells";
     limits.admit(subject.device, kernel, &Demand { threads: &threads, shared, fewer_threads })?;
+    if let Some(several) = several {
+        check_resident(subject, kernel, (&layout, several.blocks, shared))?;
+    }
     let margin = layout.margin(kernel)?;
     let loads = loads(kernel, |_| layout.block(kernel))?;
     let spec = FrameSpec {
@@ -128,6 +148,10 @@ fn lower<'c>(
         place: &place,
     };
     let builder = &frame.builder;
+    let body = |code: &TileCode<'c, '_>, builder: &Builder<'c>, checked| match several {
+        Some(several) => (several.body)(code, builder, checked),
+        None => code.body(builder, checked),
+    };
     let limits = Limits::of(&frame, kernel, |op, halo| layout.touched(kernel, op, halo))?;
     // Without checks all cells of the block are computed, those beyond the halo too.
     let mut conditions = Vec::new();
@@ -137,13 +161,38 @@ fn lower<'c>(
     }
     match builder.all(&conditions)? {
         Some(interior) => {
-            let body = |checked| {
-                let code = &code;
-                move |builder: &Builder<'c>| code.body(builder, checked).map(|()| Vec::new())
+            let side = |checked| {
+                let (code, body) = (&code, &body);
+                move |builder: &Builder<'c>| body(code, builder, checked).map(|()| Vec::new())
             };
-            builder.choose(interior, &[], body(false), body(true))?;
+            builder.choose(interior, &[], side(false), side(true))?;
         }
-        None => code.body(builder, true)?,
+        None => body(&code, builder, true)?,
     }
     frame.finish()
+}
+
+/// Declines more blocks than are on the device at once.
+fn check_resident<'c>(
+    subject: &Subject<'c, '_>,
+    kernel: &Kernel<'c>,
+    (layout, blocks, shared): (&Layout<'c>, i64, i64),
+) -> Result<(), Error> {
+    let threads = layout.threads().iter().product::<i64>();
+    let work = Work {
+        threads: u32::try_from(threads).unwrap_or(u32::MAX),
+        registers: u32::try_from(layout.limit).unwrap_or(u32::MAX),
+        shared: u64::try_from(shared).unwrap_or(u64::MAX),
+        ..Work::default()
+    };
+    let device = subject.device;
+    let room = u64::from(model::resident_blocks(&work, device)) * u64::from(device.multiprocessors);
+    if u64::try_from(blocks).is_ok_and(|blocks| blocks <= room) {
+        return Ok(());
+    }
+    let message = format!(
+        "blocks that wait for each other must all be on the device at once, which has room for \
+         {room}, and the grid has {blocks} tiles; make the tile larger, or choose another strategy"
+    );
+    Err(Error::declined(Decline::Sync, message).at(mlir::place(kernel.op.location())))
 }

@@ -2,13 +2,15 @@
 //! for all steps of a launch.
 
 mod hand_over;
-mod layout;
+mod lane_shapes;
+pub(super) mod layout;
 pub mod lower_patch;
-mod place;
-mod rims;
-mod schedule;
+pub(super) mod masks;
+pub(super) mod place;
+pub(super) mod rims;
+pub(super) mod schedule;
 mod search;
-mod tile_code;
+pub(super) mod tile_code;
 mod updates;
 
 use crate::pass::Pass;
@@ -47,12 +49,12 @@ impl Strategy for Patch {
     }
 
     fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error> {
-        let fit = schedule::of_group(subject, group)?;
+        let fit = schedule::of_group(subject, group, false)?;
         Ok(Shape { tile: fit.tile, per_thread: fit.per_thread })
     }
 
     fn pyramid_height(&self, subject: &Subject, group: &Group, _: &Schedule) -> Result<i64, Error> {
-        Ok(schedule::of_group(subject, group)?.steps)
+        Ok(schedule::of_group(subject, group, false)?.steps)
     }
 
     fn fit(
@@ -62,7 +64,7 @@ impl Strategy for Patch {
         schedule: &Schedule,
         halos: &[&Halo],
     ) -> Result<Option<Vec<i64>>, Error> {
-        schedule::tile(subject, group, schedule, halos).map(Some)
+        schedule::tile(subject, group, schedule, (halos, false)).map(Some)
     }
 
     fn candidates(
@@ -71,7 +73,7 @@ impl Strategy for Patch {
         rank: usize,
         _: &Choice,
     ) -> Result<Vec<Candidates>, Error> {
-        schedule::candidates(subject, rank)
+        schedule::candidates(subject, rank, false)
     }
 
     /// Tiles at no rim have code of their own, and so have lanes at no rim of rows.

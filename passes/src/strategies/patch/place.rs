@@ -1,8 +1,10 @@
 //! A lane in its tile: the coordinates of its cells, and which of them the tile stores.
 
 use super::layout::{Layout, Position};
+use super::masks::Mask;
 use crate::kernel::frame::Frame;
 use crate::kernel::lane_cells::Beyond;
+use crate::kernel::lanes;
 use crate::kernel::tile_ends::Ends;
 use melior::ir::AffineMap;
 use stencil_dialects::builder::{Builder, Compare};
@@ -74,6 +76,40 @@ impl<'c> Cells<'c> {
         self.kept_in(builder, &bounds(frame, builder, (grid.lower, grid.upper))?, how)
     }
 
+    /// The values of planes and rows in words.
+    pub fn packed(&self, builder: &Builder<'c>) -> Result<Mask<'c>, Error> {
+        let outer = self.0.len().saturating_sub(1);
+        let all: Vec<_> = self.0.iter().take(outer).flatten().copied().collect();
+        Mask::of(builder, &all)
+    }
+
+    /// The same with values of planes and rows that were packed. Those of columns stay: lanes at no
+    /// rim of rows need them too.
+    pub fn unpacked(&self, values: Vec<Val<'c>>) -> Self {
+        let (mut values, mut all) = (values.into_iter(), self.0.clone());
+        let outer = all.len().saturating_sub(1);
+        for own in all.iter_mut().take(outer).flatten() {
+            *own = values.next().unwrap_or(*own);
+        }
+        Self(all)
+    }
+
+    /// The same coordinates, which LLVM does not compute outside of a loop: their addresses would
+    /// take registers there. All lanes of a warp must ask for them together.
+    pub fn inside_loop(&self, builder: &Builder<'c>) -> Result<Self, Error> {
+        let zero = builder.constant(builder.integer_type(32), 0)?;
+        let zero = lanes::shuffle(builder, zero, 0)?;
+        let zero = builder.value("arith.index_cast", &[zero], builder.index_type(), &[])?;
+        let mut all = Vec::new();
+        for cells in &self.0 {
+            let Some(first) = cells.first() else { continue };
+            let first = builder.add(*first, zero)?;
+            let cells = (0..).zip(cells).map(|(cell, _)| builder.add_constant(first, cell));
+            all.push(cells.collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(Self(all))
+    }
+
     /// The values of a cell, slowest dimension first.
     pub fn of(&self, position: Position) -> Result<Vec<Val<'c>>, Error> {
         let skip = position.len().saturating_sub(self.0.len());
@@ -93,6 +129,7 @@ impl<'c> Cells<'c> {
 }
 
 /// A lane's cells in its tile.
+#[derive(Clone)]
 pub struct Place<'c> {
     /// Its cells.
     pub cells: Cells<'c>,

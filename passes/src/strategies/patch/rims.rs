@@ -6,6 +6,7 @@
 //! begins with a lane and ends with a known column of one.
 
 use super::layout::Layout;
+use super::masks::Mask;
 use super::place::{Cells, Place, bounds};
 use crate::analysis::footprint;
 use crate::kernel::frame::Frame;
@@ -40,6 +41,7 @@ pub struct ApplyRims<'c> {
 }
 
 /// When a lane needs few checks.
+#[derive(Clone)]
 pub struct Free<'c> {
     /// Whether its rows and planes lie at no rim of rows or planes.
     pub rows: Val<'c>,
@@ -97,6 +99,45 @@ impl<'c> Rims<'c> {
             }
         }
         Ok(Self { grids, applies })
+    }
+}
+
+impl<'c> Rims<'c> {
+    /// The checks of an apply.
+    pub fn of_apply(&self, operation: usize) -> Result<&ApplyRims<'c>, Error> {
+        let checks = self.applies.get(&operation);
+        checks.ok_or_else(|| Error::internal("an apply without checks"))
+    }
+}
+
+/// The checks of an apply with their conditions in words.
+pub struct Packed<'c> {
+    pieces: Vec<Mask<'c>>,
+    computed: Option<Mask<'c>>,
+}
+
+impl<'c> ApplyRims<'c> {
+    /// Packs the conditions.
+    pub fn packed(&self, builder: &Builder<'c>) -> Result<Packed<'c>, Error> {
+        let pieces =
+            self.pieces.iter().map(|cells| cells.packed(builder)).collect::<Result<_, _>>();
+        let computed = self.computed.as_ref().map(|cells| cells.packed(builder)).transpose()?;
+        Ok(Packed { pieces: pieces?, computed })
+    }
+
+    /// The same checks with the conditions that were packed. All lanes of a warp must ask for them
+    /// together.
+    pub fn unpacked(&self, builder: &Builder<'c>, packed: &Packed<'c>) -> Result<Self, Error> {
+        let cells =
+            |(cells, mask): (&Cells<'c>, &Mask<'c>)| Ok(cells.unpacked(mask.conditions(builder)?));
+        let computed = self.computed.as_ref().zip(packed.computed.as_ref());
+        let pieces = self.pieces.iter().zip(&packed.pieces).map(cells);
+        Ok(Self {
+            pieces: pieces.collect::<Result<_, Error>>()?,
+            computed: computed.map(cells).transpose()?,
+            repeated: self.repeated.clone(),
+            free: self.free.clone(),
+        })
     }
 }
 

@@ -10,10 +10,15 @@ use std::collections::BTreeMap;
 use stencil_dialects::error::Error;
 use stencil_dialects::tiled::{Halo, Schedule};
 
-/// The schedule of a group. Where no tile has room, the smallest, which the lowering declines.
-pub fn of_group<'c>(subject: &Subject<'c, '_>, group: &Group<'c, '_>) -> Result<Fit, Error> {
+/// The schedule of a group, of launches of one round or, where tiles stay `resident`, of several.
+/// Where no tile has room, the smallest, which the lowering declines.
+pub fn of_group<'c>(
+    subject: &Subject<'c, '_>,
+    group: &Group<'c, '_>,
+    resident: bool,
+) -> Result<Fit, Error> {
     let extents = constant_extents(group.hull.lower, group.hull.upper);
-    let search = Search::of(subject, &group.applies, (group.hull.rank(), extents))?;
+    let search = Search::of(subject, &group.applies, (group.hull.rank(), extents), resident)?;
     let fits = search.heights()?.into_iter();
     let best = fits.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, fit)| fit);
     let (tile, per_thread) = (search.of_rank([1, 1, 2]), search.of_rank([1, 1, 2]));
@@ -25,11 +30,11 @@ pub fn tile<'c>(
     subject: &Subject<'c, '_>,
     group: &Group<'c, '_>,
     schedule: &Schedule,
-    halos: &[&Halo],
+    (halos, resident): (&[&Halo], bool),
 ) -> Result<Vec<i64>, Error> {
     let extents = constant_extents(group.hull.lower, group.hull.upper);
     let rank = group.hull.rank();
-    let search = Search::of(subject, &group.applies, (rank, extents))?;
+    let search = Search::of(subject, &group.applies, (rank, extents), resident)?;
     let halo = halos.iter().fold(Halo::none(rank), |all, halo| all.hull(halo));
     if schedule.per_thread.len() != rank {
         return Ok(schedule.tile.clone());
@@ -40,7 +45,11 @@ pub fn tile<'c>(
 }
 
 /// The best schedules of some ranges of pyramid heights.
-pub fn candidates(subject: &Subject, rank: usize) -> Result<Vec<Candidates>, Error> {
+pub fn candidates(
+    subject: &Subject,
+    rank: usize,
+    resident: bool,
+) -> Result<Vec<Candidates>, Error> {
     if !(2..=3).contains(&rank) {
         return Ok(Vec::new());
     }
@@ -68,7 +77,7 @@ pub fn candidates(subject: &Subject, rank: usize) -> Result<Vec<Candidates>, Err
     if largest.is_none() {
         return Ok(Vec::new());
     }
-    let search = Search::of(subject, &applies, (rank, largest))?;
+    let search = Search::of(subject, &applies, (rank, largest), resident)?;
     let mut by_shape: BTreeMap<Vec<i64>, Vec<Option<i64>>> = BTreeMap::new();
     for (_, fit) in search.heights()? {
         by_shape.entry(fit.per_thread).or_default().push(Some(fit.steps));

@@ -5,10 +5,11 @@
 //! numbers that no lowering has counted ([`Search::seconds`]); `choose-schedule` lowers the best of
 //! some pyramid heights and predicts them anew.
 
+use super::lane_shapes::{pairs, shapes};
 use super::layout::{MOST_BLOCKS, lane_registers, of_three, words_of_others};
 use crate::analysis::footprint;
 use crate::analysis::reductions;
-use crate::kernel::lanes::{self, WARP, WIDEST};
+use crate::kernel::lanes::{self, WARP};
 use crate::subject::Subject;
 use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
@@ -22,9 +23,9 @@ use stencil_runtime::model::{self, Work};
 /// of them a step of `star2d1r` took a quarter longer on an H200 (decision 042).
 const MOST_INSTRUCTIONS: f64 = 2048.0;
 
-/// The most rows of a lane that are tried, and the most planes.
-const MOST_ROWS: i64 = 12;
-const MOST_PLANES: i64 = 4;
+/// The same of a round, whose loop has the code for rims too: with 2,000 of them `star2d1r` lost a
+/// fifth (decision 048).
+const MOST_OF_ROUND: f64 = 1300.0;
 
 /// Lanes of a row that are tried in three dimensions, where rows may be short.
 const LANES: [i64; 3] = [8, 16, 32];
@@ -32,11 +33,17 @@ const LANES: [i64; 3] = [8, 16, 32];
 /// Pyramid heights up to each of which the best is a candidate, in two dimensions and in three.
 const HEIGHTS: [&[i64]; 2] = [&[4, 8, 12, 16, 24], &[1, 2, 3, 4, 6]];
 
+/// Registers by which the estimate may be too high: lanes of such tiles need up to 39 fewer.
+const SPARE: i64 = 40;
+
+/// Multiprocessors that have a block at least, of tiles that stay in registers.
+const BUSY: f64 = 0.875;
+
+/// Rounds of a launch whose tiles stay in registers.
+const ROUNDS: f64 = 64.0;
+
 /// Threads of a block: with fewer, a multiprocessor waits at every barrier.
 const FEWEST_THREADS: i64 = 256;
-
-/// Parts of planes of a block, at most: threads of a block along its slowest dimension.
-const MOST_DEPTH: i64 = 64;
 
 /// Points per dimension where the grid's are not known at compile time.
 const LARGE: [i64; 2] = [1 << 14, 1 << 9];
@@ -77,6 +84,8 @@ pub struct Search<'d> {
     /// Bytes of a cell that a launch loads and stores, and those that it loads.
     moved: f64,
     loaded: f64,
+    /// Rounds of a launch, between which blocks exchange rims.
+    rounds: f64,
     /// Whether a launch takes one step alone.
     single: bool,
 }
@@ -104,6 +113,7 @@ impl<'d> Search<'d> {
         subject: &Subject<'c, 'd>,
         applies: &[&Apply<'c>],
         (rank, extents): (usize, Option<Vec<i64>>),
+        resident: bool,
     ) -> Result<Self, Error> {
         let program = subject.program;
         let large = LARGE.get(rank.saturating_sub(2)).copied().unwrap_or(1);
@@ -121,6 +131,7 @@ impl<'d> Search<'d> {
             barriers: applies.len() as f64,
             moved: 0.0,
             loaded: 0.0,
+            rounds: if resident { ROUNDS } else { 1.0 },
             single: !reductions::of(program)?.each_step.is_empty(),
         };
         let mut held = BTreeSet::new();
@@ -149,7 +160,7 @@ impl<'d> Search<'d> {
                 search.moved += (4 * own) as f64 * if updated { 2.0 } else { 1.0 };
             }
         }
-        for each in shapes(rank, search.widest) {
+        for each in shapes(rank, search.widest, resident) {
             search.shapes.push((each, registers(program, applies, each, words)?));
         }
         Ok(search)
@@ -171,7 +182,25 @@ impl<'d> Search<'d> {
     fn has_registers(&self, block: Block, blocks: u32) -> bool {
         let threads = u32::try_from(block.threads()).unwrap_or(u32::MAX).saturating_mul(blocks);
         let room = threads <= self.device.threads_per_multiprocessor;
-        room && block.registers <= i64::from(model::most_registers(threads, self.device))
+        let most = i64::from(model::most_registers(threads, self.device));
+        room && block.registers <= most + if self.is_resident() { SPARE } else { 0 }
+    }
+
+    /// Whether tiles stay in registers for several rounds.
+    fn is_resident(&self) -> bool {
+        self.rounds > 1.0
+    }
+
+    /// Whether so many blocks are on the device at once, and most of its multiprocessors have one,
+    /// as far as the grid has cells for them.
+    fn fits(&self, block: Block, blocks: f64) -> bool {
+        let all = f64::from(self.device.multiprocessors);
+        let points: i64 = self.extents.iter().product();
+        if blocks < BUSY * all && points as f64 > all * (2 * FEWEST_THREADS) as f64 {
+            return false;
+        }
+        let room = (1..=MOST_BLOCKS).rev().find(|room| self.has_registers(block, *room));
+        blocks <= f64::from(room.unwrap_or(0) * self.device.multiprocessors)
     }
 
     /// The best tile for lanes of some cells, and its seconds a step.
@@ -186,6 +215,7 @@ impl<'d> Search<'d> {
         let ([planes, rows, width], [all_planes, all_rows, all_columns]) = (each, self.extents);
         let own = |all: i64, margin: i64| (all - margin).max(1) as u64;
         let flat = self.rank == 2;
+        let needed = [back.max(-front), south.max(-north), lanes::whole(east.max(-west), width)];
         let mut best: Option<(f64, Vec<i64>)> = None;
         for lanes in LANES.into_iter().filter(|lanes| !flat || *lanes == WARP) {
             let columns = (lanes * width - lanes::whole(-west, width) - east) / width * width;
@@ -216,6 +246,15 @@ impl<'d> Search<'d> {
                     even(all_rows, south - north, down, tile_rows),
                     columns,
                 ];
+                let counts = [(0, deep), (1, down), (2, across)];
+                let near = |(dimension, count): (usize, u64)| {
+                    let cells = |all: &[i64; 3]| all.get(dimension).copied().unwrap_or(0);
+                    count < 2 || cells(&tile) >= cells(&needed)
+                };
+                if self.is_resident() && !(self.fits(block, blocks) && counts.into_iter().all(near))
+                {
+                    continue;
+                }
                 let found = self.seconds(block, (&tile, halo), (steps, blocks))?;
                 let Some(seconds) = found else { continue };
                 if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
@@ -256,18 +295,23 @@ impl<'d> Search<'d> {
         let own = tile.iter().product::<i64>() as f64;
         let with_halo: i64 = halo.extents(&self.of_rank(*tile)).iter().product();
         let extra = (with_halo as f64 - own).max(0.0);
-        let barriers = times * self.barriers;
         let most = |blocks: u32| {
             let threads = u32::try_from(threads).unwrap_or(u32::MAX).saturating_mul(blocks);
             model::most_registers(threads, self.device)
         };
         let room = (1..=MOST_BLOCKS).rev().find(|blocks| self.has_registers(block, *blocks));
+        let meetings = if blocks > 1.0 { self.rounds - 1.0 } else { 0.0 };
+        let times = times * self.rounds;
+        let barriers = times * self.barriers;
         let work = Work {
             blocks,
             threads: u32::try_from(threads).unwrap_or(u32::MAX),
             registers: most(room.unwrap_or(1)),
+            lacking: (block.registers - i64::from(most(room.unwrap_or(1)))).max(0) as f64,
             own: own * self.moved,
-            halo: extra * self.loaded,
+            // Rims are stored and loaded.
+            halo: extra * self.loaded * (1.0 + 2.0 * meetings),
+            meetings,
             single: times * cells * self.instructions * threads as f64,
             instructions: times * lane * warps,
             shuffles: times * shuffled * warps,
@@ -276,6 +320,7 @@ impl<'d> Search<'d> {
             exchanges: barriers,
             ..Work::default()
         };
+        let steps = steps.saturating_mul(self.rounds as i64);
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
         Ok(model::predict(&[work], steps, self.device).map(|found| found.seconds))
     }
@@ -287,7 +332,8 @@ impl<'d> Search<'d> {
         for (each, registers) in &self.shapes {
             let cells = each.iter().product::<i64>() as f64;
             let code = steps as f64 * cells * self.instructions;
-            if code > MOST_INSTRUCTIONS && steps > 1 {
+            let most = if self.is_resident() { MOST_OF_ROUND } else { MOST_INSTRUCTIONS };
+            if code > most && steps > 1 {
                 continue;
             }
             let found = self.tile((*each, *registers), steps, &halo)?;
@@ -319,18 +365,6 @@ impl<'d> Search<'d> {
     }
 }
 
-/// Cells of a lane per dimension that are tried, where the widest cell has so many words. A row of
-/// a lane is at most one access of that cell: two for a row make twice the requests.
-fn shapes(rank: usize, widest: i64) -> impl Iterator<Item = [i64; 3]> {
-    let most = if rank == 2 { [1, MOST_ROWS] } else { [MOST_PLANES; 2] };
-    let width = (WIDEST / (4 * widest)).max(1);
-    let widths = [(width + 1) / 2, width].into_iter();
-    widths.flat_map(move |width| {
-        let [planes, rows] = most;
-        (1..=planes).flat_map(move |plane| (1..=rows).map(move |row| [plane, row, width]))
-    })
-}
-
 /// Registers of a lane that holds so many words of a cell, by the apply that reads the most.
 fn registers<'c>(
     program: &Program<'c>,
@@ -343,13 +377,6 @@ fn registers<'c>(
         most = most.max(words_of_others(program, &apply.pieces, each)?);
     }
     Ok(lane_registers(each, words, most))
-}
-
-/// Parts of planes and rows of which a block has at most some; rows come in multiples of `unit`.
-fn pairs(most: i64, (flat, unit): (bool, i64)) -> impl Iterator<Item = [i64; 2]> {
-    let most_planes = if flat { 1 } else { most.min(MOST_DEPTH) };
-    (1..=most_planes)
-        .flat_map(move |planes| (1..=most / planes / unit).map(move |rows| [planes, rows * unit]))
 }
 
 /// Issue slots for a cell of an apply, of the piece that takes the most: products go into sums.
@@ -375,26 +402,4 @@ fn instructions<'c>(program: &Program<'c>, apply: &Apply<'c>) -> Result<f64, Err
         most = most.max(f64::max(sums, products) + others);
     }
     Ok(most)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_fill_a_block_and_warps() {
-        let all = |most, flat, unit| pairs(most, (flat, unit)).collect::<Vec<_>>();
-        assert_eq!(all(3, true, 1), [[1, 1], [1, 2], [1, 3]]);
-        // Two rows of 16 lanes share a warp.
-        assert_eq!(all(6, false, 2), [[1, 2], [1, 4], [1, 6], [2, 2], [3, 2]]);
-    }
-
-    #[test]
-    fn lanes_of_some_cells_are_tried() {
-        assert_eq!(shapes(2, 1).count(), 2 * 12);
-        assert_eq!(shapes(3, 1).count(), 2 * 4 * 4);
-        // Four cells of 32 bits and two of 64 are an access.
-        let widths = |words| shapes(2, words).map(|[.., width]| width).collect::<BTreeSet<_>>();
-        assert_eq!([1, 2, 4].map(widths), [[2, 4].into(), [1, 2].into(), [1].into()]);
-    }
 }

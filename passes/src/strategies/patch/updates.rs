@@ -1,7 +1,7 @@
 //! New values: the point function of each cell of a lane, on the cells of a window.
 
 use super::layout::{Position, of_three};
-use super::rims::{ApplyRims, Rims, is_total};
+use super::rims::{ApplyRims, is_total};
 use super::tile_code::{TileCode, Window};
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
 use crate::kernel::pieces::{self, PieceCase};
@@ -32,33 +32,46 @@ impl<'c> TileCode<'c, '_> {
         window: &Window<'c>,
     ) -> Result<Outputs<'c>, Error> {
         let piece = apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
-        let mut values = Vec::new();
-        for position in self.layout.positions() {
+        let values = self.each(builder, (apply, false), window, |window, position| {
             let point = self.place.cells.of(position)?;
             let cell = Cell { apply, window, position, point };
-            values.extend(self.evaluate(builder, &cell, &piece, Rules::Unneeded)?);
-        }
+            self.evaluate(builder, &cell, &piece, Rules::Unneeded)
+        })?;
         Ok(by_output(&values, apply))
+    }
+
+    /// New values cell by cell. Rows of other parts are loaded before the row that reads them.
+    fn each(
+        &self,
+        builder: &Builder<'c>,
+        (apply, checked): (&Apply<'c>, bool),
+        window: &Window<'c>,
+        values: impl Fn(&Window<'c>, Position) -> Result<Vec<Val<'c>>, Error>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let (mut window, mut all) = (window.clone(), Vec::new());
+        for [plane, row] in self.layout.rows() {
+            self.other_rows(builder, apply, &mut window, (&[[plane, row]], checked))?;
+            for column in 0..self.layout.width {
+                all.extend(values(&window, [plane, row, column])?);
+            }
+        }
+        Ok(all)
     }
 
     /// New values in a tile at a rim: with few checks where the lane's rows lie at none.
     pub fn at_rim(
         &self,
         builder: &Builder<'c>,
-        (operation, apply): (usize, &Apply<'c>),
+        apply: &Apply<'c>,
         window: &Window<'c>,
-        rims: &Rims<'c>,
+        checks: &ApplyRims<'c>,
     ) -> Result<Outputs<'c>, Error> {
-        let checks = rims.applies.get(&operation);
-        let checks = checks.ok_or_else(|| Error::internal("an apply without checks"))?;
         let all = |builder: &Builder<'c>, free| {
-            let mut values = Vec::new();
-            for position in self.layout.positions() {
+            self.each(builder, (apply, true), window, |window, position| {
                 let cells = checks.repeated.as_ref().unwrap_or(&self.place.cells);
                 let cell = Cell { apply, window, position, point: cells.of(position)? };
-                values.extend(self.checked(builder, &cell, checks, free)?);
-            }
-            Ok(values)
+                self.checked(builder, &cell, checks, free)
+            })
         };
         let Some(free) = &checks.free else { return Ok(by_output(&all(builder, false)?, apply)) };
         let mut types = Vec::new();

@@ -246,7 +246,10 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
         return plane_schedule(random, program, rank);
     }
     if rank > 1 && random.percent(15) && registry::find("lower-patch").is_some() {
-        return patch_schedule(random, program, rank);
+        let schedule = patch_schedule(random, program, rank);
+        // The same tiles for several rounds, where the grid's size is known.
+        let stays = random.percent(40) && registry::find("lower-resident").is_some();
+        return if stays { Schedule { strategy: "resident", ..schedule } } else { schedule };
     }
     if rank == 2 && random.percent(8) && registry::find("lower-relay").is_some() {
         return relay_schedule(random, program);
