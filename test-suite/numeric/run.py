@@ -71,6 +71,10 @@ PLAIN_STREAM = ["--strategy=stream", "--pyramid-height=1"]
 # Programs that run with a fixed region too: one or several functions, grids, boundary rules.
 FIXED = ["jacobi1d5", "heat2d", "fdtd2d", "fluxes2d", "blur2d", "driven2d", "torus3d", "burgers1d"]
 FIXED_REGION = ["--strategy=block", "--region=fixed"]
+# Programs of one field that run by relays too: stars and a box, pieces, boundary rules, two types.
+RELAYED = ["advect2d", "blur2d", "box2d2r", "driven2d", "insulated2d", "j2d5pt", "jacobi2d_f64",
+           "life2d", "poisson2d", "star2d3r"]
+RELAY = ["--strategy=relay"]
 # Programs with temp fields that are computed again where they are read, unless they are to be kept.
 FUSED = ["gauss2d", "fluxes2d", "burgers1d", "laser2d", "ghost2d", "rician"]
 KEPT = {
@@ -272,6 +276,8 @@ def selected(case, found, words):
         more = OF_RANK.get(rank(case.program), []) if known else []
         if target != "reference" and case.program in FIXED:
             more = [*more, FIXED_REGION]
+        if target != "reference" and case.program in RELAYED:
+            more = [*more, RELAY]
         if target != "reference" and case.program in FUSED:
             more = [*more, *KEPT[rank(case.program)]]
         if target != "reference" and case.program in LATTICES:

@@ -6,7 +6,7 @@ use super::chain::{self, Part};
 use super::registers;
 use crate::kernel::lanes::{self, WARP, WIDEST};
 use crate::strategies::stream::layout::Layout as Stage;
-use crate::strategies::stream::registers as stream_registers;
+use crate::strategies::stream::registers::{self as stream_registers, PREFETCH};
 use crate::subject::Subject;
 use melior::ir::Type;
 use melior::ir::operation::OperationLike;
@@ -56,9 +56,6 @@ pub struct Layout<'c> {
     /// Registers that a lane may take.
     pub limit: i64,
 }
-
-/// Rows beyond those that are loaded which are prefetched.
-pub const PREFETCH: i64 = 4;
 
 impl<'c> Layout<'c> {
     /// Plans a kernel; `rows` is how many lie between two barriers, and `warps` the number of
@@ -116,7 +113,7 @@ impl<'c> Layout<'c> {
             field,
             element,
             rows,
-            prefetch: PREFETCH,
+            prefetch: stream_registers::prefetch_of_devices(PREFETCH, &subject.devices),
             row_cells,
             group: group(element, columns),
             left,

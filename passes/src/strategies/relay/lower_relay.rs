@@ -64,7 +64,10 @@ pub const INFO: Info = Info {
     summary: "lower tile kernels of strategy relay: warps as stages of time",
     options: &[
         ("rows", "rows between two barriers (default: 1)"),
-        ("prefetch", "rows beyond those brought into the level 2 cache (default: 4)"),
+        (
+            "prefetch",
+            "rows beyond those brought into the level 2 cache (default: 4; 0 on several devices)",
+        ),
         ("warps", "the most warps of a block (default: 4, or more where registers lack)"),
         MAX_SHARED,
         MAX_THREADS,

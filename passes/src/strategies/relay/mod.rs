@@ -13,6 +13,7 @@ mod walk;
 use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::{Candidates, Shape, Strategy};
+use crate::strategies::stream::registers::PREFETCH;
 use crate::subject::Subject;
 use std::ops::RangeInclusive;
 use stencil_dialects::error::Error;
@@ -84,7 +85,7 @@ impl Strategy for Relay {
 
     /// Rows are prefetched into the level 2 cache, and loaded a row before their turn.
     fn loads_ahead(&self) -> f64 {
-        1.0 + layout::PREFETCH as f64
+        1.0 + PREFETCH as f64
     }
 
     fn has_short_tiles(&self) -> bool {

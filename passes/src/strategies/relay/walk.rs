@@ -81,8 +81,6 @@ impl<'c, 'p> Walk<'c, 'p> {
         let last = frame.scope.bounds(builder, frame.scope.hull.upper)?.first().copied();
         let last = last.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
         let left = builder.add_constant(builder.binary("arith.subi", last, *first)?, 1)?;
-        // A half of the last tile may begin beyond it.
-        let left = builder.binary("arith.maxsi", left, builder.index(0)?)?;
         let rows = builder.binary("arith.minsi", tile_rows, left)?;
         let width = layout.stage.width;
         let column = builder.multiply_constant(*lane, width)?;
