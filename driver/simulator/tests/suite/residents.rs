@@ -82,7 +82,7 @@ fn residents_equal_the_oracle() {
 const ORDERS: [Order; 4] = [Order::Numbers, Order::Blocks(1), Order::Blocks(2), Order::Blocks(3)];
 
 fn subject<'c>(context: &'c Context, name: &'c str, case: &Case, blocks: i64) -> Subject<'c> {
-    Subject::of_case(context, name, case, (&[], 6), blocks).in_orders(&ORDERS)
+    Subject::of_case(context, name, case, (&[], 12), blocks).in_orders(&ORDERS)
 }
 
 #[test]
