@@ -1,25 +1,25 @@
-//! `stay-resident`: lets a launch of strategy `resident` take several rounds of steps, between which
-//! tiles stay in registers.
+//! `stay-resident`: lets a launch of strategy `resident` take several rounds of steps, between
+//! which tiles stay in registers.
 //!
 //! Blocks exchange rims between two rounds (`strategies/resident/lower_resident.rs`), so that a
 //! round costs neither a launch nor the load and the store of a tile.
 //!
 //! Needs: tile kernels and the host schedule that `tile-overlapped` makes. Guarantees: where the
-//! kernel of the pyramid height is launched by itself, a kernel of `rounds` rounds, and one of 8 for
-//! the rounds that are left over. Steps that are less than a round keep their kernels. Without the
-//! option a launch takes all rounds of a run whose steps are known, up to 1,024 steps, so that a run
-//! can be cancelled between launches.
+//! kernel of the pyramid height is launched by itself, a kernel of `rounds` rounds, and one of 8
+//! for the rounds that are left over. Steps that are less than a round keep their kernels. Without
+//! the option a launch takes all rounds of a run whose steps are known, up to 1,024 steps, so that
+//! a run can be cancelled between launches.
 //!
 //! ```text
 //! func.func @heat_4() attributes {tiled.steps = 4 : i64, tiled.strategy = "resident", ...}
-//! "tiled.repeat"() {count = affine_map<()[steps] -> (steps floordiv 4)>, kernels = [@heat_4]}
+//! "tiled.repeat"() {count = affine_map<()[n] -> (n floordiv 4)>, kernels = [@heat_4]}
 //! ```
 //! becomes, for `rounds=8`,
 //! ```text
 //! func.func @heat_4() attributes {tiled.steps = 4 : i64, tiled.strategy = "resident", ...}
 //! func.func @heat_32() attributes {tiled.steps = 32 : i64, tiled.sweeps = 8 : i64, ...}
-//! "tiled.repeat"() {count = affine_map<()[steps] -> (steps floordiv 4 floordiv 8)>, kernels = [@heat_32]}
-//! "tiled.repeat"() {count = affine_map<()[steps] -> (steps floordiv 4 mod 8)>, kernels = [@heat_4]}
+//! "tiled.repeat"() {count = affine_map<()[n] -> (n floordiv 4 floordiv 8)>, kernels = [@heat_32]}
+//! "tiled.repeat"() {count = affine_map<()[n] -> (n floordiv 4 mod 8)>, kernels = [@heat_4]}
 //! ```
 //! Declines: steps of several kernels or reductions, several pyramid heights.
 
@@ -45,7 +45,7 @@ const ROUNDS: (&str, &str) =
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "stay-resident",
-    summary: "let a launch of strategy resident take several rounds of steps",
+    summary: "let a launch take several rounds of steps, between which tiles stay in registers",
     options: &[ROUNDS],
     read: |options: &Options| {
         Ok(Box::new(StayResident { rounds: options.integer(ROUNDS.0, 1..=MOST_STEPS)? }))
@@ -89,8 +89,11 @@ impl Pass for StayResident {
         let own = repeats.into_iter().filter(|repeat| repeat.kernels.as_slice() == [main.name]);
         let own: Vec<Repeat> = own.collect();
         if own.is_empty() || other || main.wave.sweeps.is_some() {
-            let message = "the strategy resident takes a step of one kernel, by launches of one \
-                           pyramid height; choose another strategy";
+            let message = format!(
+                "the strategy {} takes a step of one kernel, by launches of one pyramid height; \
+                 choose another strategy",
+                main.schedule.strategy
+            );
             let error = Error::declined(Decline::Height, message);
             return Err(error.at(mlir::place(main.op.location())));
         }
@@ -135,8 +138,8 @@ fn usual(program: &Program, steps: i64) -> i64 {
     run.clamp(1, STEPS) / steps
 }
 
-/// Puts launches of several rounds in the place of one launch for each; `names` has the kernels with
-/// their rounds, the most first.
+/// Puts launches of several rounds in the place of one launch for each; `names` has the kernels
+/// with their rounds, the most first.
 fn replace<'c>(
     builder: &Builder<'c>,
     program: &Program<'c>,

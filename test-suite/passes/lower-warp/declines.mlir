@@ -12,5 +12,5 @@
 // LONG: error: declined [tile-shape]: a tile of 124 cells with 2 steps per launch needs 132 cells with its halo, and a warp with 4 cells per lane has 128
 // MULTIPLE: error: declined [tile-shape]: a tile's cells must be a multiple of the 4 cells per lane, and 30 are not
 // OPTION: error: declined [threads]: {{.*}} needs 2048 threads, and a block has 1024 at most; make warps smaller
-// RANK: error: declined [rank]: the strategy warp is for grids of 1 dimension, and this one has 2; choose block, stream, plane, patch, relay or naive
+// RANK: error: declined [rank]: the strategy warp is for grids of 1 dimension, and this one has 2; choose block, stream, plane, patch, resident, relay or naive
 // FITS: known_block_size = array<i32: 96, 1, 1>

@@ -10,7 +10,7 @@
 // RUN: not stencil-opt %s --pass-pipeline='builtin.module(tile-overlapped,tile-overlapped)' 2>&1 | FileCheck %s --check-prefix=TWICE
 // Options that can't be taken are refused with what could be.
 
-// STRATEGY: error: there is no strategy 'spiral'; there are block, stream, warp, plane, patch, relay, naive, strip, wavefront, slab and rows
+// STRATEGY: error: there is no strategy 'spiral'; there are block, stream, warp, plane, patch, resident, relay, naive, strip, wavefront, slab and rows
 // RANK: error: tile has 2 numbers, and the grid has 1 dimension; give one per dimension
 // THREAD: error: per-thread has 2 numbers, and the grid has 1 dimension; give one per dimension
 // ZERO: error: tile=0: expected a whole number from 1 to 1048576

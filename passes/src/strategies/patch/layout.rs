@@ -129,7 +129,7 @@ impl<'c> Layout<'c> {
         Ok(Self { rank, each, width, lanes, parts, before, left, registers, limit, total, wraps })
     }
 
-    /// Lets a thread take the registers that so many blocks leave it, all of which are on the device
+    /// Lets a thread take the registers that so many blocks leave it, all of them on the device
     /// at once.
     pub fn make_room(&mut self, blocks: i64, device: &Device) {
         let each = u32::try_from(blocks).unwrap_or(u32::MAX).div_ceil(device.multiprocessors);

@@ -1,5 +1,5 @@
-//! Conditions of a lane in the bits of words, for loops that would keep each of them in a register of
-//! its own and spill cells.
+//! Conditions of a lane in the bits of words, for loops that would keep each of them in a register
+//! of its own and spill cells.
 
 use crate::kernel::lanes;
 use stencil_dialects::builder::{Builder, Compare};

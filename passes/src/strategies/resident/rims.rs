@@ -33,8 +33,8 @@ pub struct Among<'c> {
 }
 
 impl<'c> Rims<'c> {
-    /// The conditions for a field whose tile has some halo, and which an operation stores. They hold
-    /// in the grid alone where a lane's rows are whole accesses, which lie inside or outside.
+    /// The conditions for a field whose tile has some halo, and which an operation stores. They
+    /// hold in the grid alone where a lane's rows are whole accesses, which lie inside or outside.
     pub fn of(
         code: &TileCode<'c, '_>,
         builder: &Builder<'c>,

@@ -82,8 +82,8 @@ impl Rounds {
         if layout.wraps {
             return decline(
                 Decline::Sync,
-                "the strategy resident has no tiles that go on where a grid repeats; choose another \
-                 strategy",
+                "the strategy resident has no tiles that go on where a grid repeats; choose \
+                 another strategy",
             );
         }
         if !tiled::rotations(kernel.op)?.is_empty() || !exchanges_fields(subject, kernel)? {
