@@ -177,7 +177,9 @@ class Builder:
         plotted = name in ("star2d1r", "j2d5pt") and kind == "f32"
         small = SIZES if plotted else CUBES if (name, kind) == ("star3d1r", "f32") else []
         for shape in OTHER[rank] + small:
-            self.row(shape, "size", self.compiled(shape, "size", []))
+            # Small grids have schedules of several kinds.
+            options = ["--candidates", str(max(candidates, 3))] if shape in small else []
+            self.row(shape, "size", self.compiled(shape, "size", options))
         if name in ("star2d1r", "box2d1r"):
             plans = []
             for height in HEIGHTS:

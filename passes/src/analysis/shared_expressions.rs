@@ -3,7 +3,7 @@
 //! Values are of one class if they are the same operations on reads of the same fields, whose
 //! offsets differ by one vector: their shift.
 
-use melior::ir::operation::OperationLike;
+use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 use melior::ir::r#type::TypeLike;
 use melior::ir::{Type, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +73,7 @@ impl<'c> Expressions<'c> {
                 .collect();
             let Some(operands) = operands.filter(|_| is_pure(*op)) else { continue };
             let shift = operands.iter().find_map(|operand| operand.shift.clone());
-            let mut key = without_values(&op.to_string());
+            let mut key = without_values(&text(*op)?);
             for operand in &operands {
                 let from = |own: &Vec<i64>| -> Vec<i64> {
                     own.iter().zip(shift.iter().flatten()).map(|(own, all)| own - all).collect()
@@ -164,6 +164,12 @@ impl<'c> Expressions<'c> {
     }
 }
 
+/// The text of an operation, whose values are numbered by themselves.
+fn text(op: Op) -> Result<String, Error> {
+    let flags = OperationPrintingFlags::new().use_local_scope();
+    op.to_string_with_flags(flags).map_err(|error| Error::internal(error.to_string()))
+}
+
 /// The text of an operation without the names of values: its name, attributes and types.
 fn without_values(text: &str) -> String {
     let mut words = text.split('%');
@@ -175,6 +181,11 @@ fn without_values(text: &str) -> String {
 /// An offset, seen from another one.
 pub fn minus(offset: &[i64], shift: &[i64]) -> Vec<i64> {
     offset.iter().zip(shift).map(|(offset, shift)| offset - shift).collect()
+}
+
+/// Whether a function has two long operations: of one, nothing is shared.
+pub fn has_several_long(function: Op) -> bool {
+    mlir::walk(function).into_iter().filter(|op| is_long(*op)).nth(1).is_some()
 }
 
 /// Whether an operation is the same for the same operands, wherever it stands.

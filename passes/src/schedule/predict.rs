@@ -259,7 +259,9 @@ pub fn openings<'c>(
         None => {
             let mut open = Vec::new();
             for strategy in strategies::of_target(subject).filter(|strategy| !strategy.sweeps()) {
-                if strategy.is_proposed(subject)? {
+                // A launch that is done in parts is no launch of blocks that wait for each other.
+                let whole = !settings.windows || !strategy.stays_resident();
+                if whole && strategy.is_proposed(subject)? {
                     open.push(strategy);
                 }
             }

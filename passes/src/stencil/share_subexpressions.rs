@@ -40,7 +40,7 @@
 //! "stencil.apply"() {updates = [@A], pieces = [{function = @f_rest, ...}]}
 //! ```
 
-use crate::analysis::shared_expressions::{Expressions, Group, minus};
+use crate::analysis::shared_expressions::{self, Expressions, Group, minus};
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice;
@@ -133,6 +133,9 @@ fn share<'c>(context: &'c Context, module: &Module<'c>, place: usize) -> Result<
         return Ok(false);
     };
     let function = stencil::function(module, piece.function)?;
+    if !shared_expressions::has_several_long(function) {
+        return Ok(false);
+    }
     let expressions = Expressions::of(function)?;
     let groups = expressions.shared();
     if groups.is_empty() {

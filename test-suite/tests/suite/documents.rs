@@ -41,10 +41,11 @@ const MARKS: [(&str, &str); 4] = [
 ];
 
 /// Documents whose commands are run.
-const RUN: [&str; 7] = [
+const RUN: [&str; 8] = [
     "README.md",
     "docs/ir.md",
     "docs/add-a-pass.md",
+    "docs/overlapped.md",
     "docs/plan.md",
     "docs/running.md",
     "docs/scaling.md",
@@ -270,7 +271,7 @@ fn run_commands(document: &str) -> usize {
 
 #[test]
 fn commands_of_the_documents_succeed() {
-    assert_eq!(RUN.map(run_commands), [4, 23, 3, 1, 4, 3, 1], "commands that ran");
+    assert_eq!(RUN.map(run_commands), [4, 23, 3, 1, 1, 4, 3, 1], "commands that ran");
 }
 
 /// Blocks of a document that are neither proved nor marked.
@@ -334,7 +335,7 @@ fn the_plan_of_the_document_is_that_of_the_tests() {
 #[test]
 fn the_readme_lists_every_variable() {
     let sources =
-        ["driver/src/cli.rs", "driver/src/message.rs", "driver/compiler/src/toolchain.rs"];
+        ["driver/src/cli/session.rs", "driver/src/message.rs", "driver/compiler/src/toolchain.rs"];
     let sources = sources.map(read).concat();
     let quoted = sources.split('"').skip(1).step_by(2);
     let mut variables: Vec<_> = quoted

@@ -49,7 +49,7 @@ fn value(random: &mut Random, pass: &str, option: &str, rank: usize) -> Option<S
         (_, "time") => number(random, &[1, 2, 3, 4, 8, 16]),
         (_, "width") => number(random, &[1, 2, 3, 5, 8, 16, 64]),
         (_, "cells") => number(random, &[1, 2, 32]),
-        (_, "sweeps") => number(random, &[1, 2, 3, 4, 8]),
+        (_, "sweeps" | "rounds") => number(random, &[1, 2, 3, 4, 8]),
         (_, "max-shared") => number(random, &[0, 256, 4_096, 49_152, 232_448]),
         (_, "max-threads") => number(random, &[1, 32, 64, 256, 1_024]),
         (_, "ahead") => number(random, &[1, 2, 3, 5]),
