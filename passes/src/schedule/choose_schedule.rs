@@ -65,6 +65,23 @@ pub struct Request {
 }
 
 impl Request {
+    /// The predicted time of the best candidate; none where all are declined, which
+    /// `tile-overlapped` reports.
+    ///
+    /// # Errors
+    /// What is no decline.
+    pub fn best_seconds<'c>(
+        &self,
+        context: &'c Context,
+        module: &Module<'c>,
+    ) -> Result<Option<f64>, Error> {
+        match predict::candidates(context, module, &self.choice, self.settings) {
+            Ok(candidates) => Ok(candidates.first().map(|best| best.prediction.seconds)),
+            Err(error) if error.is_decline() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The request that [`OPTIONS`] hold.
     ///
     /// # Errors

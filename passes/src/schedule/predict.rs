@@ -7,14 +7,13 @@
 
 use crate::analysis::tile_traffic;
 use crate::schedule::choice;
-use crate::schedule::choose_schedule::Request;
 use crate::schedule::code_size;
 use crate::schedule::exchange::{self, Exchange};
 use crate::schedule::large::Large;
 use crate::schedule::launch_work;
 use crate::schedule::lowering::{self, Settings};
 use crate::schedule::regions;
-use crate::schedule::strategy::Candidates;
+use crate::schedule::strategy::{Candidates, Strategy};
 use crate::strategies;
 use crate::subject::Subject;
 use melior::Context;
@@ -86,20 +85,6 @@ pub fn candidates<'c>(
     let weighed = |one: &Candidate| weighed(one.prediction.seconds, one.devices);
     found.sort_by(|a, b| weighed(a).total_cmp(&weighed(b)));
     Ok(found)
-}
-
-/// The predicted time of the best candidate; none where all are declined, which `tile-overlapped`
-/// reports.
-pub fn best_seconds<'c>(
-    context: &'c Context,
-    module: &Module<'c>,
-    request: &Request,
-) -> Result<Option<f64>, Error> {
-    match candidates(context, module, &request.choice, request.settings) {
-        Ok(candidates) => Ok(candidates.first().map(|best| best.prediction.seconds)),
-        Err(error) if error.is_decline() => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// The time by which grids of devices are compared. A cut along two dimensions must be predicted to
@@ -254,14 +239,14 @@ pub fn openings<'c>(
         return beside_sweeps(context, subject, choice, settings).map(|open| vec![open]);
     }
     let rank = rank(subject.program)?;
+    // In a launch that is done in parts, no blocks may wait for each other.
+    let fits = |one: &&dyn Strategy| !one.sweeps() && !(settings.windows && one.stays_resident());
     let strategies = match &choice.strategy {
         Some(name) => vec![strategies::named(name)?],
         None => {
             let mut open = Vec::new();
-            for strategy in strategies::of_target(subject).filter(|strategy| !strategy.sweeps()) {
-                // A launch that is done in parts is no launch of blocks that wait for each other.
-                let whole = !settings.windows || !strategy.stays_resident();
-                if whole && strategy.is_proposed(subject)? {
+            for strategy in strategies::of_target(subject).filter(fits) {
+                if strategy.is_proposed(subject)? {
                     open.push(strategy);
                 }
             }

@@ -47,7 +47,6 @@ use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice;
 use crate::schedule::choose_schedule::{OPTIONS, Request};
-use crate::schedule::predict;
 use crate::target::Target;
 use melior::Context;
 use melior::ir::operation::{Operation, OperationLike};
@@ -100,7 +99,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, request: &Request) -> 
     if Program::read(module)?.sweeps()? {
         return Ok(());
     }
-    let seconds = |module: &Module<'c>| predict::best_seconds(context, module, request);
+    let seconds = |module: &Module<'c>| request.best_seconds(context, module);
     let (mut kept, mut place, mut spent) = (None, 0, 0);
     loop {
         let applies = Program::read(module)?.applies.len();

@@ -45,7 +45,6 @@ use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice;
 use crate::schedule::choose_schedule::{OPTIONS, Request};
-use crate::schedule::predict;
 use crate::target::Target;
 use melior::Context;
 use melior::ir::operation::{Operation, OperationLike};
@@ -91,8 +90,8 @@ impl Pass for ShareSubexpressions {
         // From the last one on: what one leaves is in front of it.
         for place in (0..applies.min(MOST_APPLIES)).rev() {
             let Some(shared) = shared(context, module, place)? else { continue };
-            let before = predict::best_seconds(context, module, &self.0)?;
-            let after = predict::best_seconds(context, &shared, &self.0)?;
+            let before = self.0.best_seconds(context, module)?;
+            let after = self.0.best_seconds(context, &shared)?;
             if before.zip(after).is_some_and(|(before, after)| after < before) {
                 *module = shared;
             }
