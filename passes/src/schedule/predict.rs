@@ -240,7 +240,7 @@ pub fn openings<'c>(
     }
     let rank = rank(subject.program)?;
     // In a launch that is done in parts, no blocks may wait for each other.
-    let fits = |one: &&dyn Strategy| !one.sweeps() && !(settings.windows && one.stays_resident());
+    let fits = |one: &&dyn Strategy| !(one.sweeps() || settings.windows && one.stays_resident());
     let strategies = match &choice.strategy {
         Some(name) => vec![strategies::named(name)?],
         None => {
