@@ -52,8 +52,8 @@ pub fn region() -> String {
 pub fn block() -> String {
     let fixed = names("and", |strategy| strategy.has_fixed_regions());
     format!(
-        "Threads of a block per dimension, slowest first, in place of the tile: 8,32. All \
-         functions of a launch compute as many cells as these threads have (strategies {fixed})"
+        "Threads of a block per dimension, slowest first, in place of the tile: 8,32. The \
+         tile is what the halo leaves of their cells (strategies {fixed})"
     )
 }
 

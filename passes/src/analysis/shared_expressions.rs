@@ -3,7 +3,7 @@
 //! Values are of one class if they are the same operations on reads of the same fields, whose
 //! offsets differ by one vector: their shift.
 
-use melior::ir::operation::{OperationLike, OperationPrintingFlags};
+use melior::ir::operation::OperationLike;
 use melior::ir::r#type::TypeLike;
 use melior::ir::{Type, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +73,7 @@ impl<'c> Expressions<'c> {
                 .collect();
             let Some(operands) = operands.filter(|_| is_pure(*op)) else { continue };
             let shift = operands.iter().find_map(|operand| operand.shift.clone());
-            let mut key = without_values(&text(*op)?);
+            let mut key = kind(*op);
             for operand in &operands {
                 let from = |own: &Vec<i64>| -> Vec<i64> {
                     own.iter().zip(shift.iter().flatten()).map(|(own, all)| own - all).collect()
@@ -164,18 +164,14 @@ impl<'c> Expressions<'c> {
     }
 }
 
-/// The text of an operation, whose values are numbered by themselves.
-fn text(op: Op) -> Result<String, Error> {
-    let flags = OperationPrintingFlags::new().use_local_scope();
-    op.to_string_with_flags(flags).map_err(|error| Error::internal(error.to_string()))
-}
-
-/// The text of an operation without the names of values: its name, attributes and types.
-fn without_values(text: &str) -> String {
-    let mut words = text.split('%');
-    let first = words.next().unwrap_or_default().to_owned();
-    let ends = |letter: char| !letter.is_alphanumeric() && !"_.$#-".contains(letter);
-    words.fold(first, |all, word| all + word.find(ends).map_or("", |end| &word[end..]))
+/// What an operation is but for its operands: name, types and all attributes.
+fn kind(op: Op) -> String {
+    let types = mlir::results(op).into_iter().map(|result| result.r#type().to_string());
+    let mut kind = format!("{} {}", mlir::name(op), types.collect::<Vec<_>>().join(" "));
+    for (name, attribute) in op.attributes() {
+        kind += &format!(" {:?}={}", mlir::identifier(name), mlir::attribute_key(attribute));
+    }
+    kind
 }
 
 /// An offset, seen from another one.

@@ -87,13 +87,16 @@ impl Pass for ShareSubexpressions {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         choice::check(&self.0.choice)?;
         let applies = Program::read(module)?.applies.len();
-        // From the last one on: what one leaves is in front of it.
+        // Backwards: a new apply stands in front, so that the places of earlier ones stay.
+        let mut before = None;
         for place in (0..applies.min(MOST_APPLIES)).rev() {
             let Some(shared) = shared(context, module, place)? else { continue };
-            let before = self.0.best_seconds(context, module)?;
+            if before.is_none() {
+                before = self.0.best_seconds(context, module)?;
+            }
             let after = self.0.best_seconds(context, &shared)?;
             if before.zip(after).is_some_and(|(before, after)| after < before) {
-                *module = shared;
+                (*module, before) = (shared, after);
             }
         }
         Ok(())
