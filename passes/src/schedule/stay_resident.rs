@@ -25,13 +25,12 @@
 
 use crate::options::Options;
 use crate::pass::{Info, Pass};
-use crate::schedule::tile_kernel;
+use crate::schedule::{sweeps_in_flight, tile_kernel};
 use crate::strategies;
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Module};
-use stencil_dialects::affine::symbolic;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
@@ -152,15 +151,7 @@ fn replace<'c>(
         let rounds = AffineExpr::constant(builder.context, *rounds);
         let taken = AffineExpr::floor_div(left, rounds);
         left = AffineExpr::modulo(left, rounds);
-        if taken.is_constant() && taken.constant_value() == 0 {
-            continue;
-        }
-        let count = symbolic(builder.context, program.params.len() + 1, &[taken]);
-        let made = tiled::repeat(builder, count, std::slice::from_ref(name))?;
-        if let Some(part) = repeat.part {
-            tiled::set_part(builder, made, part);
-        }
-        mlir::move_before(made, repeat.op);
+        sweeps_in_flight::launches(builder, program, repeat, (taken, name))?;
     }
     mlir::erase(repeat.op);
     Ok(())

@@ -199,6 +199,25 @@ fn admit<'c>(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<(), Error
     Ok(())
 }
 
+/// Launches of a kernel, as often as an expression says, in front of those that they stand for.
+pub(super) fn launches<'c>(
+    builder: &Builder<'c>,
+    program: &Program<'c>,
+    repeat: &Repeat<'c>,
+    (count, name): (AffineExpr<'c>, &String),
+) -> Result<(), Error> {
+    if count.is_constant() && count.constant_value() == 0 {
+        return Ok(());
+    }
+    let count = symbolic(builder.context, program.params.len() + 1, &[count]);
+    let made = tiled::repeat(builder, count, std::slice::from_ref(name))?;
+    if let Some(part) = repeat.part {
+        tiled::set_part(builder, made, part);
+    }
+    mlir::move_before(made, repeat.op);
+    Ok(())
+}
+
 /// Puts launches of several sweeps in the place of one launch for each.
 fn replace<'c>(
     builder: &Builder<'c>,
@@ -216,15 +235,7 @@ fn replace<'c>(
             AffineExpr::modulo(AffineExpr::floor_div(left, constant(*steps)), constant(2))
         };
         let count = if *steps == most { taken } else { digit() };
-        if count.is_constant() && count.constant_value() == 0 {
-            continue;
-        }
-        let count = symbolic(builder.context, program.params.len() + 1, &[count]);
-        let made = tiled::repeat(builder, count, std::slice::from_ref(name))?;
-        if let Some(part) = repeat.part {
-            tiled::set_part(builder, made, part);
-        }
-        mlir::move_before(made, repeat.op);
+        launches(builder, program, repeat, (count, name))?;
     }
     mlir::erase(repeat.op);
     Ok(())
