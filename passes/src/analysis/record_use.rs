@@ -33,11 +33,16 @@ impl RecordUse {
             let one = if updated { Binding::ReadWrite(name) } else { Binding::Read(name) };
             return Ok(if self.is_none() { Vec::new() } else { vec![one] });
         }
-        if self.written.len() < record.numbers.len() || !self.updated.is_empty() {
+        if self.written.len() < record.numbers.len() {
             return Err(format!("stores some numbers of @{name} alone"));
         }
-        let read = (!self.read.is_empty()).then_some(Binding::Read(name));
-        Ok(read.into_iter().chain([Binding::Write(name)]).collect())
+        // A kernel that writes all numbers may use the current buffer for values on their way.
+        let current = match (self.updated.is_empty(), self.read.is_empty()) {
+            (false, _) => Some(Binding::ReadWrite(name)),
+            (true, false) => Some(Binding::Read(name)),
+            (true, true) => None,
+        };
+        Ok(current.into_iter().chain([Binding::Write(name)]).collect())
     }
 }
 
