@@ -1,6 +1,7 @@
-//! The stage `c`: programs in C on the libraries that `cargo xtask install` makes. The examples are
-//! built by `cc` and by CMake and run. The runtime's interface runs on the driver of the runtime's
-//! own tests, under Valgrind and AddressSanitizer; so do random calls.
+//! The stage `c`: programs in C on the libraries that the stage `build` made, installed as `cargo
+//! xtask install` does. The examples are built by `cc` and by CMake and run. The runtime's interface
+//! runs on the driver of the runtime's own tests, under Valgrind and AddressSanitizer; so do random
+//! calls.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,8 +46,7 @@ struct Places<'a> {
 pub fn check(project: &Project) -> Result<String> {
     let work = project.target().join("xtask/c");
     let prefix = work.join("prefix");
-    std::fs::create_dir_all(&prefix)?;
-    install::run(project, &["--prefix".to_owned(), prefix.display().to_string()])?;
+    install::built(project, &prefix)?;
     let places = Places { project, c: project.root().join("bindings/c"), prefix, work };
     places.library_names()?;
     places.examples()?;

@@ -53,13 +53,25 @@ pub fn run(project: &Project, arguments: &[String]) -> Result<()> {
         }
         _ => bail!("'install' needs --prefix DIR, and takes --runtime"),
     };
-    std::fs::create_dir_all(prefix).with_context(|| format!("making {prefix}"))?;
-    let prefix = std::fs::canonicalize(prefix)?;
     let mut cargo = project.cargo(&["build", "--release", "--lib"]);
     for library in libraries {
         cargo.args(["--package", library.package]);
     }
     stream(&mut cargo)?;
+    place(project, libraries, Path::new(prefix))
+}
+
+/// Installs what is built already into a folder.
+///
+/// # Errors
+/// When a file can't be copied.
+pub fn built(project: &Project, prefix: &Path) -> Result<()> {
+    place(project, &LIBRARIES, prefix)
+}
+
+fn place(project: &Project, libraries: &[Library], prefix: &Path) -> Result<()> {
+    std::fs::create_dir_all(prefix).with_context(|| format!("making {}", prefix.display()))?;
+    let prefix = std::fs::canonicalize(prefix)?;
     for library in libraries {
         install(project, library, &prefix)?;
     }

@@ -36,7 +36,8 @@ const STAGES: [Stage; 12] = [
     stage("docs", "documentation, its examples and its links", docs),
 ];
 
-/// Takes the place of `build` where no tests are run.
+/// Take the place of `build` where no tests are run: with and without the stage `c`.
+const LIBRARIES: Stage = stage("build", "the tools and the libraries", build_libraries);
 const TOOLS: Stage = stage("build", "the tools", build);
 
 /// Stages that run the project's binaries.
@@ -79,8 +80,12 @@ impl Selection {
                 || stage.name == "setup"
                 || (stage.name == "build" && NEED_BUILD.into_iter().any(named))
         };
-        let lean = |stage| if named("unit") { stage } else { &TOOLS };
-        let of = |stage: &'static Stage| if stage.name == TOOLS.name { lean(stage) } else { stage };
+        let of = |stage: &'static Stage| match stage.name {
+            "build" if named("unit") => stage,
+            "build" if named("c") => &LIBRARIES,
+            "build" => &TOOLS,
+            _ => stage,
+        };
         STAGES.iter().filter(wanted).map(of).collect()
     }
 }
@@ -149,6 +154,12 @@ fn clippy(project: &Project) -> Result<String> {
 pub fn build(project: &Project) -> Result<String> {
     stream(&mut project.cargo(&["build", "--release"]))?;
     Ok("stencilc, stencil-opt, stencil-bench".into())
+}
+
+/// Builds the libraries for C too.
+fn build_libraries(project: &Project) -> Result<String> {
+    stream(&mut project.cargo(&["build", "--release", "--workspace"]))?;
+    Ok("tools and libraries".into())
 }
 
 /// Builds tools and tests at once: apart, Cargo would build most crates twice, because the crates
@@ -249,6 +260,7 @@ mod tests {
         };
         assert_eq!(builds(&[]), Some("the tools and the tests"));
         assert_eq!(builds(&["lit"]), Some("the tools"));
+        assert_eq!(builds(&["c", "lit"]), Some("the tools and the libraries"));
     }
 
     #[test]
