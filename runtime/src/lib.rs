@@ -38,14 +38,7 @@
 //! | `signals` | the end of a tool at a signal (feature `signals`) |
 //! | `standard_output` | standard output of a tool (feature `stdio`) |
 
-#![cfg_attr(
-    any(feature = "processor", feature = "cuda", feature = "signals", feature = "stdio"),
-    deny(unsafe_code)
-)]
-#![cfg_attr(
-    not(any(feature = "processor", feature = "cuda", feature = "signals", feature = "stdio")),
-    forbid(unsafe_code)
-)]
+#![deny(unsafe_code)]
 
 #[cfg(all(target_os = "linux", feature = "signals"))]
 pub mod allocator;
