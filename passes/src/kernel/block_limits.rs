@@ -35,6 +35,17 @@ pub struct Demand<'s> {
     pub fewer_threads: &'static str,
 }
 
+/// The steps between two exchanges of rims, for messages: those of a launch, or of a round.
+pub fn steps_per_round(kernel: &Kernel) -> String {
+    match kernel.wave.sweeps {
+        None => steps_per_launch(&kernel.schedule),
+        Some(rounds) => match kernel.schedule.steps / rounds.max(1) {
+            1 => "1 step per round".to_owned(),
+            steps => format!("{steps} steps per round"),
+        },
+    }
+}
+
 /// The steps per launch of a schedule, for messages.
 pub fn steps_per_launch(schedule: &Schedule) -> String {
     match schedule.steps_per_launch() {

@@ -6,6 +6,7 @@ use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::tiled::{self, Choice, MOST_CELLS, MOST_STEPS, Region};
+use stencil_runtime::device::Device;
 
 /// The option for [`Choice::strategy`].
 pub const STRATEGY: (&str, &str) = ("strategy", "how tiles are run (default: chosen)");
@@ -80,8 +81,16 @@ pub fn region(choice: &Choice) -> Result<Region, Error> {
 /// The cells of all threads of a block, per dimension.
 ///
 /// # Errors
-/// More of them than a tile may have.
-pub fn cells(block: &[i64], per_thread: &[i64]) -> Result<Vec<i64>, Error> {
+/// More threads than a block of the device has, and more cells than a tile may have.
+pub fn cells(block: &[i64], per_thread: &[i64], device: &Device) -> Result<Vec<i64>, Error> {
+    let threads = block.iter().fold(1, |all: i64, one| all.saturating_mul(*one));
+    let most = i64::from(device.threads_per_block);
+    if threads > most {
+        return Err(Error::user(format!(
+            "the block has {threads} threads, and one of this device has {most} at most; make block \
+             smaller"
+        )));
+    }
     let cells: Vec<i64> =
         block.iter().zip(per_thread).map(|(threads, each)| threads.saturating_mul(*each)).collect();
     match cells.iter().all(|cells| *cells <= MOST_CELLS) {

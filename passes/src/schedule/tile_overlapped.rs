@@ -313,7 +313,9 @@ impl<'c> Tiling<'c, '_> {
         let tile = dimensions(ours(&self.choice.tile), TILE.0, rank, |_| None)?;
         // Of a block, the cells that its threads compute, from which `fit` takes the halo away.
         let block = dimensions(ours(&self.choice.block), BLOCK.0, rank, |_| None)?;
-        let block = block.map(|threads| choice::cells(&threads, &per_thread)).transpose()?;
+        let device = self.subject.device;
+        let cells = |threads: Vec<i64>| choice::cells(&threads, &per_thread, device);
+        let block = block.map(cells).transpose()?;
         let region = choice::region(&self.choice)?;
         if region == Region::Fixed && !strategy.has_fixed_regions() {
             return Err(Error::declined(

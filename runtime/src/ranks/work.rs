@@ -197,7 +197,7 @@ fn replicated(
     devices: Devices,
 ) -> Result<Vec<Work>, RankError> {
     if launch.cooperative || launch.turns.is_some() {
-        return Err(refused(launch, "it computes a sweep, whose blocks wait for each other"));
+        return Err(refused(launch, "its blocks wait for each other"));
     }
     if grid != [1, 1, 1] {
         return Err(refused(launch, "its blocks are not those of tiles"));

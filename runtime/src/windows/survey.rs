@@ -191,7 +191,7 @@ fn kind_of<'p>(
         WindowError::Kernel { kernel, why: why.to_owned() }
     };
     if launch.node.cooperative || launch.node.turns.is_some() {
-        return Err(refused("it computes a sweep, whose blocks wait for each other"));
+        return Err(refused("its blocks wait for each other"));
     }
     let Some(cut) = &node.cut else {
         return Err(refused("it computes from values of the whole grid, as a reduction does"));

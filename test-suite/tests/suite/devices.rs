@@ -176,8 +176,8 @@ fn what_has_one_device_is_refused() {
     // The kernel's name has the sweeps of its launch.
     for (target, kernel) in [("cpu", "sor2d_0"), ("sim", "sor2d_8")] {
         let message = format!(
-            "kernel `{kernel}` can't be shared out between devices: it computes a sweep, whose \
-             blocks wait for each other; run the program on one device"
+            "kernel `{kernel}` can't be shared out between devices: its blocks wait for each \
+             other; run the program on one device"
         );
         refused("sor2d", &format!("--in A=random:1 --target {target} --devices 2"), &message);
     }

@@ -1,7 +1,7 @@
 //! Where the cells of a block's tile lie: which rows and columns a lane holds.
 
 use crate::analysis::footprint;
-use crate::kernel::block_limits::steps_per_launch;
+use crate::kernel::block_limits::steps_per_round;
 use crate::kernel::lanes::{self, WARP};
 use crate::kernel::pieces;
 use crate::schedule::code_size::MOST_FOUND;
@@ -90,7 +90,7 @@ impl<'c> Layout<'c> {
             let message = format!(
                 "a tile {columns} columns wide with {} needs {needed} columns with its halo, and \
                  a warp with {width} columns per lane has {}",
-                steps_per_launch(&kernel.schedule),
+                steps_per_round(kernel),
                 WARP * width
             );
             return Err(decline(kernel, Decline::TileShape, message));

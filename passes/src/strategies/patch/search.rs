@@ -212,8 +212,7 @@ impl<'d> Search<'d> {
     ) -> Result<Option<(f64, Vec<i64>)>, Error> {
         let ([front, north, west], [back, south, east]) =
             (of_three(&halo.lower, 0)?, of_three(&halo.upper, 0)?);
-        let ([planes, rows, width], [all_planes, all_rows, all_columns]) = (each, self.extents);
-        let own = |all: i64, margin: i64| (all - margin).max(1) as u64;
+        let ([planes, rows, width], [all_planes, all_rows, _]) = (each, self.extents);
         let flat = self.rank == 2;
         let needed = [back.max(-front), south.max(-north), lanes::whole(east.max(-west), width)];
         let mut best: Option<(f64, Vec<i64>)> = None;
@@ -222,7 +221,6 @@ impl<'d> Search<'d> {
             if columns < width {
                 continue;
             }
-            let across = own(all_columns, lanes * width - columns).div_ceil(columns as u64);
             let most = i64::from(self.device.threads_per_block) / lanes;
             for parts in pairs(most, (flat, WARP / lanes)) {
                 let [of_planes, of_rows] = parts;
@@ -234,25 +232,14 @@ impl<'d> Search<'d> {
                 if tile_planes < 1 || tile_rows < 1 || few || !self.has_registers(block, 1) {
                     continue;
                 }
-                let deep = own(all_planes, back - front).div_ceil(tile_planes as u64);
-                let down = own(all_rows, south - north).div_ceil(tile_rows as u64);
-                let blocks = across.saturating_mul(down).saturating_mul(deep) as f64;
-                // Tiles of equal size: the last one is no smaller than the others.
-                let even = |all: i64, halo: i64, count: u64, most: i64| {
-                    (own(all, halo).div_ceil(count) as i64).clamp(1, most)
-                };
-                let tile = [
-                    even(all_planes, back - front, deep, tile_planes),
-                    even(all_rows, south - north, down, tile_rows),
-                    columns,
-                ];
-                let counts = [(0, deep), (1, down), (2, across)];
-                let near = |(dimension, count): (usize, u64)| {
-                    let cells = |all: &[i64; 3]| all.get(dimension).copied().unwrap_or(0);
-                    count < 2 || cells(&tile) >= cells(&needed)
-                };
-                if self.is_resident() && !(self.fits(block, blocks) && counts.into_iter().all(near))
-                {
+                let most = [tile_planes, tile_rows, columns];
+                let beside = [back - front, south - north, lanes * width - columns];
+                let cells = [planes, rows * (WARP / lanes), width];
+                let (tile, counts) = self.cut(most, (beside, cells));
+                let blocks = counts.into_iter().fold(1, i64::saturating_mul) as f64;
+                let near = each_of(tile, needed, |tile, needed| tile - needed);
+                let near = counts.iter().zip(near).all(|(count, spare)| *count < 2 || spare >= 0);
+                if self.is_resident() && !(near && self.fits(block, blocks)) {
                     continue;
                 }
                 let found = self.seconds(block, (&tile, halo), (steps, blocks))?;
@@ -263,6 +250,26 @@ impl<'d> Search<'d> {
             }
         }
         Ok(best)
+    }
+
+    /// Tiles of some cells at most and their number per dimension. Those at rims of the grid have the
+    /// cells `beside` a tile too, where all dimensions have more of them
+    /// ([`tile_place::margin`](crate::kernel::tile_place::margin)); lanes have some `cells`.
+    fn cut(&self, most: [i64; 3], (beside, cells): ([i64; 3], [i64; 3])) -> ([i64; 3], [i64; 3]) {
+        let cut = |margin: [i64; 3]| {
+            let own = each_of(self.extents, margin, |all, margin| (all - margin).max(1));
+            let counts = each_of(own, most, |own, most| (own + most - 1) / most);
+            // Tiles of equal size: the last one is no smaller than the others.
+            let [planes, rows, _] = each_of(own, counts, |own, count| (own + count - 1) / count);
+            let [_, _, columns] = most;
+            ([planes, rows, columns], counts)
+        };
+        let (tile, counts) = cut(beside);
+        let with_halo = each_of(tile, beside, |tile, beside| tile + beside);
+        let block = each_of(with_halo, cells, |all, cells| (all + cells - 1) / cells * cells);
+        let margin = each_of(block, tile, |block, tile| block - tile);
+        let fits = self.extents.iter().zip(margin).all(|(extent, margin)| *extent > margin);
+        if fits { (tile, counts) } else { cut([0; 3]) }
     }
 
     /// Numbers of the grid's dimensions.
@@ -363,6 +370,12 @@ impl<'d> Search<'d> {
         }
         Ok(found)
     }
+}
+
+/// Numbers of each dimension.
+fn each_of(one: [i64; 3], other: [i64; 3], of: impl Fn(i64, i64) -> i64) -> [i64; 3] {
+    let ([planes, rows, columns], [others, ends, widths]) = (one, other);
+    [of(planes, others), of(rows, ends), of(columns, widths)]
 }
 
 /// Registers of a lane that holds so many words of a cell, by the apply that reads the most.

@@ -160,7 +160,7 @@ fn launches_that_cannot_be_shared_out_are_refused() {
     plain.cut = None;
     assert!(refused(&plain, [4, 1, 1], &forms).contains("not those of tiles"));
     plain.cooperative = true;
-    assert!(refused(&plain, [1, 1, 1], &forms).contains("it computes a sweep"));
+    assert!(refused(&plain, [1, 1, 1], &forms).contains("its blocks wait for each other"));
     let other = launch(tiles(0), [None, None]);
     assert!(refused(&other, [5, 1, 1], &forms).contains("its blocks are not those of its tiles"));
     let gaps = Form { of_cells: false, ..FORM };
