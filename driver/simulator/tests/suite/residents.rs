@@ -78,6 +78,23 @@ fn residents_equal_the_oracle() {
     }
 }
 
+// The grid is smaller than a tile with its halo.
+#[test]
+fn small_grids_have_a_tile_by_default() {
+    for (rows, columns) in [(2, 2), (4, 4), (7, 60), (9, 7)] {
+        let source = format!(
+            "grid G = [0..{rows}, 0..{columns}]\nfield A : f32 on G\n\
+             fn mean -> A [1..{}, 1..{}] = 0.25 * (A[-1,0] + A[1,0] + A[0,-1] + A[0,1])\n\
+             steps 7\n",
+            rows - 1,
+            columns - 1
+        );
+        let passes = "tile-overlapped{strategy=resident pyramid-height=3},\
+                      stay-resident{rounds=2},split-interior,lower-resident";
+        check_case(&Case { passes: Some(passes.to_owned()), ..Case::naive(&source) }, 1, 7);
+    }
+}
+
 /// Orders of blocks.
 const ORDERS: [Order; 4] = [Order::Numbers, Order::Blocks(1), Order::Blocks(2), Order::Blocks(3)];
 
