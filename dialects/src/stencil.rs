@@ -17,8 +17,8 @@ pub use declarations::{
 };
 pub use nest_argument::{NestArgument, nest_argument};
 pub use point_function::{
-    Argument, Gather, arguments, arguments_with_values, function, function_body, function_name,
-    gather, gathers, point_function,
+    Argument, Arguments, Gather, arguments, arguments_with_values, function, function_body,
+    function_name, gather, gathers, point_function,
 };
 pub use record::{
     Layout, Record, layout_note, set_block, set_kernel_block, set_layout, set_layout_note,

@@ -173,6 +173,33 @@ pub fn point_function<'c>(
     builder.function(name, &arguments, results, &private)
 }
 
+/// The arguments of a point function under construction, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Arguments<'c> {
+    arguments: Vec<(Argument<'c>, Type<'c>)>,
+}
+
+impl<'c> Arguments<'c> {
+    /// The place of an argument, at the end if it is new.
+    pub fn place(&mut self, argument: Argument<'c>, ty: Type<'c>) -> usize {
+        let known = self.arguments.iter().position(|(known, _)| *known == argument);
+        known.unwrap_or_else(|| {
+            self.arguments.push((argument, ty));
+            self.arguments.len() - 1
+        })
+    }
+
+    /// A function of the arguments: see [`point_function`].
+    pub fn function(
+        &self,
+        builder: &Builder<'c>,
+        name: &str,
+        results: &[Type<'c>],
+    ) -> Result<(Op<'c>, Blk<'c>), Error> {
+        point_function(builder, name, &self.arguments, results)
+    }
+}
+
 /// An absolute read in a point function.
 #[derive(Clone, Debug)]
 pub struct Gather<'c> {

@@ -16,17 +16,18 @@ use stencil_dialects::stencil::{self, Argument};
 struct Known {
     /// The number of its class: values of one class are the same expression of other cells.
     class: usize,
-    /// From the cells of the class to those of the value; none where it has no cells.
+    /// The offset of its first read: values of one class differ by it alone. None where it reads
+    /// no cells.
     shift: Option<Vec<i64>>,
     /// Whether it has a division, a root or a function.
     is_long: bool,
 }
 
-/// An expression that has several places.
+/// An expression that the function evaluates at several places.
 pub struct Group<'c> {
     /// Type of the values.
     pub element: Type<'c>,
-    /// Its places, and the values there; several may be equal.
+    /// The offset of each place from the function's point, and the value there. Places may be equal.
     pub uses: Vec<(Vec<i64>, Val<'c>)>,
 }
 
@@ -126,8 +127,8 @@ impl<'c> Expressions<'c> {
         self.known.get(&mlir::key(value))
     }
 
-    /// The operations that values need, in order, without those behind some values, and the
-    /// arguments that these need.
+    /// The operations that values need, in order, and the arguments that these need. Some values
+    /// are taken as given, so that what they need is left out.
     pub fn needed(
         &self,
         of: &[Val<'c>],

@@ -55,8 +55,8 @@ use std::collections::BTreeSet;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::cover::{self, Bounds};
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::stencil::{self, Apply, Argument, Piece, Program, Role};
+use stencil_dialects::mlir::{self, Op};
+use stencil_dialects::stencil::{self, Apply, Argument, Arguments, Piece, Program, Role};
 use stencil_dialects::verify;
 
 /// The pass in the registry.
@@ -246,17 +246,17 @@ fn inlined<'c>(
     piece: &Piece<'c>,
 ) -> Result<Option<String>, Error> {
     let function = stencil::function(module, piece.function)?;
-    let (mut signature, mut inputs) = (Signature::default(), Vec::new());
+    let (mut signature, mut inputs) = (Arguments::default(), Vec::new());
     let mut name = None;
-    for argument in stencil::arguments_with_values(function)? {
-        let made = match &argument.0 {
+    for (argument, value) in stencil::arguments_with_values(function)? {
+        let made = match &argument {
             Argument::Read { field, offset } => {
                 producer.updates.iter().position(|made| made == field).zip(Some(offset))
             }
             _ => None,
         };
         let Some((result, offset)) = made else {
-            inputs.push(Input::Taken(signature.place(argument)));
+            inputs.push(Input::Taken(signature.place(argument, value.r#type())));
             continue;
         };
         let Some(from) = covering(program, producer, piece, offset) else { return Ok(None) };
@@ -273,21 +273,16 @@ fn inlined<'c>(
                 _ => 0,
             };
             let Some(argument) = moved(argument, offset) else { return Ok(None) };
-            arguments.push((signature.place((argument, value)), further));
+            arguments.push((signature.place(argument, value.r#type()), further));
         }
         inputs.push(Input::Made { source, arguments, result });
     }
     let Some(name) = name else { return Ok(Some(piece.function.to_owned())) };
     let builder = &Builder { location: function.location(), ..*builder };
-    let types: Vec<_> = signature
-        .arguments
-        .iter()
-        .map(|(argument, value)| (argument.clone(), value.r#type()))
-        .collect();
     let body = stencil::function_body(function)?;
     let returned = mlir::operations(body).last().map(|op| mlir::operands(*op)).unwrap_or_default();
     let results: Vec<_> = returned.iter().map(|value| value.r#type()).collect();
-    let (op, entry) = stencil::point_function(builder, &name, &types, &results)?;
+    let (op, entry) = signature.function(builder, &name, &results)?;
     let (inner, values) = (builder.at(entry), mlir::arguments(entry));
     let value = |place: usize| {
         let value = values.get(place).copied();
@@ -337,23 +332,6 @@ fn covering<'p, 'c>(
     producer.pieces.iter().find(|from| {
         Bounds::of_piece(from).is_some_and(|from| cover::covered(&read, &[from], &known))
     })
-}
-
-/// The arguments of a function under construction, each once; values say their types.
-#[derive(Default)]
-struct Signature<'c> {
-    arguments: Vec<(Argument<'c>, Val<'c>)>,
-}
-
-impl<'c> Signature<'c> {
-    /// The place of an argument, at the end if it is new.
-    fn place(&mut self, argument: (Argument<'c>, Val<'c>)) -> usize {
-        let known = self.arguments.iter().position(|(known, _)| *known == argument.0);
-        known.unwrap_or_else(|| {
-            self.arguments.push(argument);
-            self.arguments.len() - 1
-        })
-    }
 }
 
 /// What an argument stands for, seen from a point from which the function's point lies at an

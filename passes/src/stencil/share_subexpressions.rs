@@ -48,14 +48,14 @@ use crate::schedule::choose_schedule::{OPTIONS, Request};
 use crate::target::Target;
 use melior::Context;
 use melior::ir::operation::{Operation, OperationLike};
-use melior::ir::{Module, Type, ValueLike};
+use melior::ir::{Module, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::affine::Linear;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::cover::{self, Bounds};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::stencil::{self, Apply, Argument, Boundary, Piece, Program, Role};
+use stencil_dialects::stencil::{self, Apply, Argument, Arguments, Boundary, Piece, Program, Role};
 use stencil_dialects::verify;
 
 /// The pass in the registry.
@@ -247,45 +247,23 @@ fn producer<'c>(
     name: &str,
     groups: &[Group<'c>],
 ) -> Result<Op<'c>, Error> {
-    let mut signature: Vec<(Argument<'c>, Type<'c>)> = Vec::new();
-    let mut parts = Vec::new();
+    let (mut signature, mut parts) = (Arguments::default(), Vec::new());
     for group in groups {
         let Some((shift, value)) = group.uses.first() else { continue };
         let (ops, needed) = expressions.needed(&[*value], &BTreeSet::new());
         let mut inputs = Vec::new();
-        for (argument, own) in &expressions.arguments {
-            if !needed.contains(&mlir::key(*own)) {
-                continue;
-            }
+        for (argument, own) in arguments(expressions, &needed) {
             let argument = match argument {
                 Argument::Read { field, offset } => {
                     Argument::Read { field, offset: minus(offset, shift) }
                 }
                 other => other.clone(),
             };
-            let at = signature.iter().position(|(known, _)| *known == argument);
-            inputs.push((*own, at.unwrap_or(signature.len())));
-            if at.is_none() {
-                signature.push((argument, own.r#type()));
-            }
+            inputs.push((own, signature.place(argument, own.r#type())));
         }
-        parts.push((ops, inputs, *value));
+        parts.push(Part { inputs, ops, results: vec![*value] });
     }
-    let results: Vec<_> = groups.iter().map(|group| group.element).collect();
-    let builder = &Builder { location: expressions.function.location(), ..*builder };
-    let (made, entry) = stencil::point_function(builder, name, &signature, &results)?;
-    let mut outputs = Vec::new();
-    for (ops, inputs, value) in parts {
-        let values = mlir::arguments(entry);
-        let mut map: BTreeMap<usize, Val<'c>> = inputs
-            .iter()
-            .filter_map(|(own, at)| Some((mlir::key(*own), *values.get(*at)?)))
-            .collect();
-        ops.iter().for_each(|op| mlir::copy_to(*op, entry, &mut map));
-        outputs.extend(map.get(&mlir::key(value)).copied());
-    }
-    builder.at(entry).op("func.return", &outputs, &[], &[])?;
-    Ok(made)
+    function(expressions, builder, (name, &signature), &parts)
 }
 
 /// The function that reads the expressions and computes all else.
@@ -298,35 +276,60 @@ fn consumer<'c>(
 ) -> Result<Op<'c>, Error> {
     let taken: BTreeSet<usize> =
         groups.iter().flat_map(|group| &group.uses).map(|(_, value)| mlir::key(*value)).collect();
-    let returned = expressions.ops.last().map(|op| mlir::operands(*op)).unwrap_or_default();
-    let (ops, needed) = expressions.needed(&returned, &taken);
-    let mut signature: Vec<(Argument<'c>, Type<'c>)> = Vec::new();
-    let mut inputs = Vec::new();
-    for (argument, own) in &expressions.arguments {
-        if needed.contains(&mlir::key(*own)) {
-            inputs.push((*own, signature.len()));
-            signature.push((argument.clone(), own.r#type()));
-        }
+    let results = expressions.ops.last().map(|op| mlir::operands(*op)).unwrap_or_default();
+    let (ops, needed) = expressions.needed(&results, &taken);
+    let (mut signature, mut inputs) = (Arguments::default(), Vec::new());
+    for (argument, own) in arguments(expressions, &needed) {
+        inputs.push((own, signature.place(argument.clone(), own.r#type())));
     }
     for (group, field) in groups.iter().zip(fields) {
         for (shift, value) in &group.uses {
             let argument = Argument::Read { field, offset: shift.clone() };
-            let at = signature.iter().position(|(known, _)| *known == argument);
-            inputs.push((*value, at.unwrap_or(signature.len())));
-            if at.is_none() {
-                signature.push((argument, group.element));
-            }
+            inputs.push((*value, signature.place(argument, group.element)));
         }
     }
-    let results: Vec<_> = returned.iter().map(|value| value.r#type()).collect();
+    function(expressions, builder, (name, &signature), &[Part { inputs, ops, results }])
+}
+
+/// The arguments of the function that are needed, with their values.
+fn arguments<'e, 'c>(
+    expressions: &'e Expressions<'c>,
+    needed: &'e BTreeSet<usize>,
+) -> impl Iterator<Item = (&'e Argument<'c>, Val<'c>)> {
+    let all = expressions.arguments.iter().map(|(argument, own)| (argument, *own));
+    all.filter(|(_, own)| needed.contains(&mlir::key(*own)))
+}
+
+/// Operations that a new function takes over.
+struct Part<'c> {
+    /// What they use from outside, with the places of the arguments that stand for it.
+    inputs: Vec<(Val<'c>, usize)>,
+    ops: Vec<Op<'c>>,
+    /// What the new function returns of theirs.
+    results: Vec<Val<'c>>,
+}
+
+/// A function of copied operations, which returns the results of all parts.
+fn function<'c>(
+    expressions: &Expressions<'c>,
+    builder: &Builder<'c>,
+    (name, signature): (&str, &Arguments<'c>),
+    parts: &[Part<'c>],
+) -> Result<Op<'c>, Error> {
+    let results = parts.iter().flat_map(|part| &part.results);
+    let results: Vec<_> = results.map(|value| value.r#type()).collect();
     let builder = &Builder { location: expressions.function.location(), ..*builder };
-    let (made, entry) = stencil::point_function(builder, name, &signature, &results)?;
+    let (made, entry) = signature.function(builder, name, &results)?;
     let values = mlir::arguments(entry);
-    let mut map: BTreeMap<usize, Val<'c>> =
-        inputs.iter().filter_map(|(own, at)| Some((mlir::key(*own), *values.get(*at)?))).collect();
-    ops.iter().for_each(|op| mlir::copy_to(*op, entry, &mut map));
-    let outputs: Vec<_> =
-        returned.iter().filter_map(|value| map.get(&mlir::key(*value)).copied()).collect();
+    let mut outputs = Vec::new();
+    for part in parts {
+        let given = |(own, place): &(Val<'c>, usize)| {
+            values.get(*place).map(|value| (mlir::key(*own), *value))
+        };
+        let mut map: BTreeMap<usize, Val<'c>> = part.inputs.iter().filter_map(given).collect();
+        part.ops.iter().for_each(|op| mlir::copy_to(*op, entry, &mut map));
+        outputs.extend(part.results.iter().filter_map(|value| map.get(&mlir::key(*value))));
+    }
     builder.at(entry).op("func.return", &outputs, &[], &[])?;
     Ok(made)
 }

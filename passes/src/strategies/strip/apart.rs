@@ -61,12 +61,13 @@ impl<'c> Strips<'c, '_> {
             if !newest.contains(&mlir::key(value)) || values.contains(result) {
                 continue;
             }
+            let known = mlir::operations(builder.block).len();
             let constant = builder.constant(builder.integer_type(BITS), constant)?;
             let hidden = builder.add(constant, zero)?;
             let own = builder.add(value, hidden)?;
             // The new operations stand at the end of the block.
-            for new in mlir::operations(builder.block).iter().rev().take(3).rev() {
-                mlir::move_before(*new, op);
+            for new in mlir::operations(builder.block).into_iter().skip(known) {
+                mlir::move_before(new, op);
             }
             mlir::replace_uses(*result, own);
             mlir::erase(op);
