@@ -17,7 +17,7 @@ use crate::schedule::strategy::{Candidates, Strategy};
 use crate::strategies;
 use crate::subject::Subject;
 use melior::Context;
-use melior::ir::Module;
+use melior::ir::{AffineMap, Module};
 use melior::ir::operation::Operation;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
@@ -39,6 +39,9 @@ pub struct Candidate {
     pub kernels: Vec<Work>,
     /// The predicted time of the main kernels.
     pub prediction: Prediction,
+    /// Seconds a step that it is expected to take, by how sure such predictions are. Schedules are
+    /// compared by them.
+    pub expected: f64,
     /// Points of the largest grid that a function updates.
     pub points: f64,
     /// The devices that share the tiles.
@@ -65,7 +68,7 @@ impl Candidate {
     }
 }
 
-/// All candidates within a choice, the fastest first.
+/// All candidates within a choice, that of the least expected time first.
 ///
 /// # Errors
 /// Where every candidate is declined, the first one's error in the order of the strategies.
@@ -82,7 +85,7 @@ pub fn candidates<'c>(
         let open = openings(context, &subject, choice, settings)?;
         found.extend(evaluate(context, &subject, &open, settings)?);
     }
-    let weighed = |one: &Candidate| weighed(one.prediction.seconds, one.devices);
+    let weighed = |one: &Candidate| weighed(one.expected, one.devices);
     found.sort_by(|a, b| weighed(a).total_cmp(&weighed(b)));
     Ok(found)
 }
@@ -130,7 +133,7 @@ pub fn best<'c>(
             }
             _ => evaluate(context, subject, &open, settings).map(|all| {
                 let best = all.into_iter().next()?;
-                Some((best.prediction.seconds, best.choice, subject.devices))
+                Some((best.expected, best.choice, subject.devices))
             }),
         };
         match best {
@@ -182,7 +185,7 @@ fn on_processor<'c>(
     Ok(Some(seconds / steps as f64))
 }
 
-/// Candidates of some schedules, the fastest first.
+/// Candidates of some schedules, that of the least expected time first.
 ///
 /// # Errors
 /// As for [`candidates`].
@@ -206,7 +209,7 @@ pub fn evaluate<'c>(
         let alone = Subject { devices: Devices::along(1), ..*subject };
         return evaluate(context, &alone, open, settings);
     }
-    found.sort_by(|a: &Candidate, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
+    found.sort_by(|a: &Candidate, b| a.expected.total_cmp(&b.expected));
     let mut different: Vec<Candidate> = Vec::new();
     for candidate in found {
         // A default may be one of the others, which name their tile.
@@ -395,6 +398,7 @@ fn candidate<'c>(
         },
         tile: schedule.tile.clone(),
         per_thread: per_thread.clone(),
+        expected: prediction.seconds * model::expected(&kernels, subject.device),
         kernels,
         prediction,
         points: points.into_iter().fold(0.0, f64::max),
@@ -422,16 +426,36 @@ fn lowered<'c>(
     settings: Settings,
 ) -> Result<Vec<(String, tile_traffic::TileTraffic, usize)>, Error> {
     lowering::tile(choice).iter().try_for_each(|step| step.run(context, module))?;
-    let mut main = Vec::new();
-    let program = Program::read(module)?;
-    for (kernel, times) in tile_traffic::main_kernels(module)? {
-        main.push((kernel.name.to_owned(), tile_traffic::of(&program, &kernel)?, times));
+    let main = tile_traffic::main_kernels(module)?;
+    let main: Vec<_> =
+        main.into_iter().map(|(kernel, times)| (kernel.name.to_owned(), times)).collect();
+    for kernel in &tiled::kernels(module)? {
+        if main.iter().all(|(name, _)| name != kernel.name) {
+            mlir::erase(kernel.op);
+        }
     }
-    let others = tiled::kernels(module)?;
-    for kernel in others.iter().filter(|kernel| main.iter().all(|(name, ..)| name != kernel.name)) {
-        mlir::erase(kernel.op);
-    }
-    let steps = lowering::split(settings).into_iter().chain(lowering::lower());
-    steps.into_iter().try_for_each(|step| step.run(context, module))?;
+    lowering::split(settings).iter().try_for_each(|step| step.run(context, module))?;
+    let main = traffic_of(module, main)?;
+    lowering::lower().iter().try_for_each(|step| step.run(context, module))?;
     Ok(main)
+}
+
+/// The traffic of kernels that are split, with the times that they stand in the host schedule.
+fn traffic_of<'c>(
+    module: &Module<'c>,
+    main: Vec<(String, usize)>,
+) -> Result<Vec<(String, tile_traffic::TileTraffic, usize)>, Error> {
+    let (program, kernels) = (Program::read(module)?, tiled::kernels(module)?);
+    let sizes = Large::of(&program);
+    let extents =
+        |lower: AffineMap<'c>, upper: AffineMap<'c>| sizes.extents(lower, upper);
+    let mut found = Vec::new();
+    for (name, times) in main {
+        let Some(kernel) = kernels.iter().find(|kernel| kernel.name == name) else { continue };
+        let by_pieces =
+            kernel.split || strategies::named(&kernel.schedule.strategy)?.loads_at_points();
+        let extents: Option<tile_traffic::Extents<'_, 'c>> = by_pieces.then_some(&extents);
+        found.push((name, tile_traffic::of(&program, kernel, extents)?, times));
+    }
+    Ok(found)
 }
