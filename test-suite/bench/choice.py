@@ -11,8 +11,8 @@ out, since their strategies are others. `build` compiles `naive`, the compiler's
 candidates of each with `ptxas`, and leaves out programs that are declined at this size or take
 longer than a minute. It finds the steps of a run from the predictions, so that programs take about
 the same time. `run` needs Python and a GPU, and compiles nothing. All schedules of a program run on
-the same random data, and results are not compared: the random tests do that. `show` prints how far
-the choice is behind.
+the same random data, and results are not compared: the random tests do that. The programs are
+written beside the record, as OUT.programs. `show` prints how far the choice is behind.
 """
 
 import argparse
@@ -200,8 +200,17 @@ def run(args):
         common.write_record(args.out, facts, lines)
     facts |= {"too_long": too_long or "none", "seconds": round(time.monotonic() - start)}
     common.write_record(args.out, facts, lines)
-    count = len({line["case"] for line in lines})
-    print(f"{len(lines)} schedules of {count} programs in {facts['seconds']} s")
+    measured = {line["case"] for line in lines}
+    rows = [row for row in made["rows"] if row["case"] in measured]
+    args.out.with_suffix(".programs").write_text("".join(text_of(args, row) for row in rows))
+    print(f"{len(lines)} schedules of {len(rows)} programs in {facts['seconds']} s")
+
+
+def text_of(args, row):
+    """A program behind a line with its sizes."""
+    sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
+    text = (args.folder / f"case{row['case']}.stencil").read_text()
+    return f"# case {row['case']} {sizes}\n{text.strip()}\n"
 
 
 def show(args):

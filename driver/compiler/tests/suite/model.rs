@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use stencil_compiler::{Arithmetic, Candidate, Choice, Config, Options, Session, Source};
+use stencil_compiler::{Arithmetic, Candidate, Choice, Config, Failure, Options, Session, Source};
 
 pub fn suite() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite")
@@ -17,7 +17,7 @@ struct Row {
     predicted: f64,
 }
 
-fn integers(extents: &str) -> Vec<i64> {
+pub fn integers(extents: &str) -> Vec<i64> {
     extents.split('x').map(|extent| extent.parse().unwrap()).collect()
 }
 
@@ -30,7 +30,7 @@ pub fn record(file: &str) -> Vec<BTreeMap<String, String>> {
     lines.map(|cells| named(cells.map(str::to_owned))).collect()
 }
 
-fn options(
+pub fn options(
     sizes: impl IntoIterator<Item = (String, i64)>,
     choice: Choice,
     fast_math: bool,
@@ -47,9 +47,12 @@ fn candidates(program: &str, options: Options) -> Vec<Candidate> {
     let text =
         std::fs::read_to_string(suite().join(format!("programs/{program}.stencil"))).unwrap();
     let source = Source { name: format!("{program}.stencil"), text };
-    Session::new(options)
-        .candidates(&source)
-        .unwrap_or_else(|failure| panic!("{program}: {failure}"))
+    candidates_of(&source, options).unwrap_or_else(|failure| panic!("{program}: {failure}"))
+}
+
+/// The candidates of a program within the choice of its options.
+pub fn candidates_of(source: &Source, options: Options) -> Result<Vec<Candidate>, Failure> {
+    Session::new(options).candidates(source)
 }
 
 /// All measured schedules, by what was computed.
