@@ -396,7 +396,7 @@ fn candidate<'c>(
         },
         tile: schedule.tile.clone(),
         per_thread: per_thread.clone(),
-        expected: prediction.seconds * model::expected(&kernels, subject.device),
+        expected: prediction.seconds * model::expected(&kernels, steps, subject.device),
         kernels,
         prediction,
         points: points.into_iter().fold(0.0, f64::max),
