@@ -99,7 +99,10 @@ fn needed<'c>(
 /// Whether a piece's function reads a field at fixed places and uses a value.
 fn reads<'c>(program: &Program<'c>, piece: &Piece<'c>, field: &str) -> Result<bool, Error> {
     let used = used_reads::of(program.function(piece.function)?)?;
-    let is_read = |argument: &Argument| matches!(argument, Argument::Read { field: read, .. } if *read == field);
+    let is_read = |argument: &Argument| match argument {
+        Argument::Read { field: read, .. } => *read == field,
+        _ => false,
+    };
     Ok(used.iter().any(is_read))
 }
 

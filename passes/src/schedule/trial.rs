@@ -1,5 +1,5 @@
-//! A schedule on trial: a copy of the module, tiled and lowered by the list of passes that a compile
-//! runs (`lowering.rs`), of which the main kernels alone are kept.
+//! A schedule on trial: a copy of the module, tiled and lowered by the list of passes that a
+//! compile runs (`lowering.rs`), of which the main kernels alone are kept.
 
 use crate::analysis::tile_traffic::{self, Extents, TileTraffic};
 use crate::schedule::large::Large;
