@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use stencil_compiler::{Arithmetic, Candidate, Choice, Config, Failure, Options, Session, Source};
+use stencil_runtime::model::Work;
 
 pub fn suite() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite")
