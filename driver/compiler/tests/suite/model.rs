@@ -160,7 +160,7 @@ fn work(text: &str, strategy: &str, steps: i64) -> Work {
 fn program_of(last: &str) -> String {
     format!(
         "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield A : f32 on G\n\
-         const field B : f32 on G\nfn f -> A {{\n{last}}}\n"
+         const field B : f32 on G\nfn f -> A {{\n{last}}}\nsteps 8\n"
     )
 }
 
