@@ -119,7 +119,11 @@ fn choose(program: &Measured) -> Option<Chosen> {
 /// The middle one of sorted numbers; of an even number, the mean of the middle two.
 fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 0 { (sorted[middle - 1] + sorted[middle]) / 2.0 } else { sorted[middle] }
+    if sorted.len().is_multiple_of(2) {
+        (sorted[middle - 1] + sorted[middle]) / 2.0
+    } else {
+        sorted[middle]
+    }
 }
 
 /// The line of decision 049 for some programs, whose first cell is given.
