@@ -1,16 +1,18 @@
 """The compiler's choice on random programs, against `naive` and the fastest candidate.
 
     python3 test-suite/bench/choice.py draw FOLDER [--cases 100] [--seed S]
-    python3 FOLDER/choice.py build FOLDER [--release RELEASE] [--jobs J]
-    python3 FOLDER/choice.py run FOLDER OUT.tsv [--seconds S] [--jobs J]
+    python3 test-suite/bench/choice.py build FOLDER [--release RELEASE] [--jobs J]
+    python3 FOLDER/choice.py run FOLDER OUT.tsv [--seconds S]
     python3 test-suite/bench/choice.py show OUT.tsv
 
 `draw` takes programs of the generator of random tests whose grids have 2^22 points or more, at 8192
 points along each open dimension in two dimensions and 512 in three; reductions and sweeps are left
 out, since their strategies are others. `build` compiles `naive`, the compiler's choice and the next
-candidates of each, and leaves out programs that are declined at this size or take longer than a
-minute. `run` needs Python and a GPU. Each program runs on random data, and results are not
-compared: the random tests do that. `show` prints how far the choice is behind.
+candidates of each with `ptxas`, and leaves out programs that are declined at this size or take
+longer than a minute. It finds the steps of a run from the predictions, so that programs take about
+the same time. `run` needs Python and a GPU, and compiles nothing. All schedules of a program run on
+the same random data, and results are not compared: the random tests do that. The programs are
+written beside the record, as OUT.programs. `show` prints how far the choice is behind.
 """
 
 import argparse
@@ -28,17 +30,24 @@ import table
 
 SIZES = {2: 8192, 3: 512}
 FEWEST = 1 << 22
-# Bytes of all fields, twice: a launch reads one copy and writes the other.
-MOST_BYTES = 60e9
+# Bytes of all fields, twice: a launch reads one copy and writes the other. Data of more takes the
+# host longer than all runs take the GPU.
+MOST_BYTES = 12e9
 CANDIDATES = 8
-STEPS = 240
+# Steps of a run. Most heights divide them, so that few steps are left over.
+STEPS = (240, 120, 60)
+REPEATS = 2
+# Steps of the first run, which is not measured.
+FEW_STEPS = 24
+# Seconds of all measured runs of a program, as predicted, and of a program with its data.
+PREDICTED = 6
+LONGEST_RUN = 40
+# Seconds of a program's compile.
 LONGEST = 60
-# Programs that the driver compiles at a time, in runs of so few steps.
-LOADS = 4
-FEW_STEPS = 4
-# Schedules that are so many times slower than the best are not measured again: they may take
-# minutes.
+# Schedules that are predicted to be so many times slower than the best are not measured: they may
+# take minutes.
 HOPELESS = 16
+PTXAS = common.ROOT / ".toolchain/cuda/nvidia/cu13/bin/ptxas"
 BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "ool": 1}
 
 
@@ -97,10 +106,11 @@ def draw(args):
     print(f"{len(rows)} programs, for {args.cases} that are accepted")
 
 
-def compiled(stencilc, folder, row):
+def compiled(args, row):
     """Plans of a program: naive, the choice, the next candidates; or why there are none."""
-    stem = folder / f"case{row['case']}"
-    words = [stencilc, f"{stem}.stencil", *common.pairs("-D", row["sizes"]), "--emit=ptx,plan"]
+    stem = args.folder / f"case{row['case']}"
+    words = [args.release / "stencilc", f"{stem}.stencil", *common.pairs("-D", row["sizes"])]
+    words.append("--emit=ptx,plan")
     start = time.monotonic()
     for name, options in {
         "naive": ["--strategy", "naive"],
@@ -113,18 +123,46 @@ def compiled(stencilc, folder, row):
             return {**row, "why": f"{name} takes over {LONGEST} s"}
         if done.returncode:
             return {**row, "why": done.stderr.splitlines()[0]}
-    plans = sorted(path.name for path in folder.glob(f"case{row['case']}.choice.*plan.json"))
+    plans = sorted(path.name for path in args.folder.glob(f"{stem.name}.choice.*plan.json"))
     plans.sort(key=lambda name: int((re.findall(r"choice\.(\d+)\.", name) or ["0"])[0]))
-    plans = [f"case{row['case']}.naive.plan.json", *plans]
-    return {**row, "plans": plans, "seconds": round(time.monotonic() - start, 1)}
+    plans = [f"{stem.name}.naive.plan.json", *plans]
+    seconds = [predicted(args, row, args.folder / plan) for plan in plans]
+    chosen = [
+        (plan, each)
+        for place, (plan, each) in enumerate(zip(plans, seconds))
+        if place == 0 or each <= HOPELESS * min(seconds)
+    ]
+    one_step = REPEATS * sum(seconds for _, seconds in chosen)
+    steps = next((steps for steps in STEPS if steps * one_step <= PREDICTED), STEPS[-1])
+    plans = [plan for plan, _ in chosen]
+    for plan in plans:
+        # The driver takes machine code in place of PTX, and has nothing to compile then.
+        code = args.folder / plan.replace(".plan.json", ".ptx")
+        arch = re.search(r"^\.target (\w+)", code.read_text(), re.M)[1]
+        common.call([args.ptxas, f"-arch={arch}", code, "-o", code.with_suffix(".cubin")])
+        code.with_suffix(".cubin").replace(code)
+    spent = round(time.monotonic() - start, 1)
+    return {**row, "plans": plans, "steps": steps, "predicted": steps * one_step, "seconds": spent}
+
+
+def predicted(args, row, plan):
+    """The predicted seconds of a step of a plan."""
+    settings = json.loads(plan.read_text())["settings"]
+    words = [args.release / "stencilc", args.folder / f"case{row['case']}.stencil"]
+    words += [*common.pairs("-D", row["sizes"]), "--emit=plan", "-o", plan.with_suffix(".again")]
+    words += ["--strategy", settings["strategy"], "--pyramid-height", settings["pyramid_height"]]
+    for option, name in {"--tile": "tile", "--per-thread": "per_thread"}.items():
+        words += [option, ",".join(map(str, settings[name]))]
+    report = plan.with_suffix(".report")
+    common.call([*words, "--report-json", report])
+    return json.loads(report.read_text())["predicted"]["seconds"]["seconds"]
 
 
 def build(args):
     """Compiles the programs that were drawn."""
     made = common.manifest(args.folder, "programs.json", "choice.py draw")
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        stencilc = args.release / "stencilc"
-        rows = list(pool.map(lambda row: compiled(stencilc, args.folder, row), made["rows"]))
+        rows = list(pool.map(lambda row: compiled(args, row), made["rows"]))
     good = [row for row in rows if "plans" in row][: made["cases"]]
     refused = [row["why"] for row in rows if "why" in row]
     made |= {"rows": good, "refused": refused}
@@ -137,43 +175,42 @@ def run(args):
     """Measures what was built."""
     start = time.monotonic()
     made = common.manifest(args.folder, "plans.json", "choice.py build")
-    own = {row["case"]: common.pairs("--set", row["scalars"]) for row in made["rows"]}
-
-    def load(row):
-        # The driver keeps what it compiled for the measured run.
-        options = ["--graph", "--steps", FEW_STEPS, "--repeat", 1, "--pause", 0, *own[row["case"]]]
-        found, _ = table.measure(args.folder, row["plans"], options)
-        return found["results"] if found else []
-
     facts = {"what": "schedules of random programs, GCells/s", "seed": made["seed"]}
-    facts |= {"commit": made["commit"], "steps": STEPS, "refused": len(made["refused"])}
-    lines = []
-    for first in range(0, len(made["rows"]), args.jobs):
-        rows = made["rows"][first : first + args.jobs]
-        with concurrent.futures.ThreadPoolExecutor(LOADS) as pool:
-            loaded = list(pool.map(load, rows))
-        for row, before in zip(rows, loaded):
-            if time.monotonic() - start > args.seconds:
-                break
-            # Beside other programs rates are low, but none that far.
-            best = max((one["gcells"]["median"] for one in before), default=0)
-            slow = [one for one in before if one["gcells"]["median"] * HOPELESS < best]
-            left_out = {pathlib.Path(one["plan"]).name for one in slow}
-            plans = [plan for plan in row["plans"] if plan not in left_out]
-            options = ["--graph", "--steps", STEPS, "--repeat", 2, "--pause", 0]
-            found, _ = table.measure(args.folder, plans, options + own[row["case"]])
-            if not found:
-                continue
-            facts |= common.device_facts(found, facts)
-            for result in found["results"] + slow:
-                place = row["plans"].index(pathlib.Path(result["plan"]).name)
-                what = {"case": row["case"], "place": place}
-                lines.append({**what, **common.measurement(result)})
-            common.write_record(args.out, facts, lines)
-    facts["seconds"] = round(time.monotonic() - start)
+    facts |= {"commit": made["commit"], "refused": len(made["refused"])}
+    lines, too_long = [], []
+    for row in made["rows"]:
+        left = args.seconds - (time.monotonic() - start)
+        if left <= LONGEST_RUN:
+            break
+        options = ["--graph", "--steps", row["steps"], "--check-steps", FEW_STEPS]
+        options += ["--warmup", 0, "--repeat", REPEATS, "--pause", 0]
+        options += common.pairs("--set", row["scalars"])
+        try:
+            found, _ = table.measure(args.folder, row["plans"], options, LONGEST_RUN)
+        except subprocess.TimeoutExpired:
+            too_long.append(row["case"])
+            continue
+        if not found:
+            continue
+        facts |= common.device_facts(found, facts)
+        for result in found["results"]:
+            place = row["plans"].index(pathlib.Path(result["plan"]).name)
+            what = {"case": row["case"], "steps": row["steps"], "place": place}
+            lines.append({**what, **common.measurement(result)})
+        common.write_record(args.out, facts, lines)
+    facts |= {"too_long": too_long or "none", "seconds": round(time.monotonic() - start)}
     common.write_record(args.out, facts, lines)
-    count = len({line["case"] for line in lines})
-    print(f"{len(lines)} schedules of {count} programs in {facts['seconds']} s")
+    measured = {line["case"] for line in lines}
+    rows = [row for row in made["rows"] if row["case"] in measured]
+    args.out.with_suffix(".programs").write_text("".join(text_of(args, row) for row in rows))
+    print(f"{len(lines)} schedules of {len(rows)} programs in {facts['seconds']} s")
+
+
+def text_of(args, row):
+    """A program behind a line with its sizes."""
+    sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
+    text = (args.folder / f"case{row['case']}.stencil").read_text()
+    return f"# case {row['case']} {sizes}\n{text.strip()}\n"
 
 
 def show(args):
@@ -220,8 +257,9 @@ def main():
             command.add_argument("out", type=pathlib.Path)
         if name in ("draw", "build"):
             command.add_argument("--release", type=pathlib.Path, default=release)
-        if name in ("build", "run"):
+        if name == "build":
             command.add_argument("--jobs", type=int, default=1)
+            command.add_argument("--ptxas", type=pathlib.Path, default=PTXAS)
         if name == "draw":
             command.add_argument("--cases", type=int, default=100)
             command.add_argument("--seed", type=int, required=True)

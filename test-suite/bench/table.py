@@ -215,12 +215,13 @@ def build(args):
     print(f"{len(manifest['rows'])} rows, {count} plans, {mib:.1f} MiB in {folder}")
 
 
-def measure(folder, plans, options):
-    """Runs stencil-bench over plans; its JSON, and whether all went well."""
+def measure(folder, plans, options, seconds=None):
+    """Runs stencil-bench over plans for so long; its JSON, and whether all went well."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         words = [folder / "stencil-bench", *(folder / plan for plan in plans)]
         words += ["--json", file.name, *options]
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+        words = [str(word) for word in words]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds)
         text = pathlib.Path(file.name).read_text()
     # Without a device no other plan can run either.
     if (

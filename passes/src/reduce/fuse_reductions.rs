@@ -39,7 +39,7 @@ use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choose_schedule::SPLIT_INTERIOR;
 use crate::schedule::lowering::{self, Settings};
-use crate::schedule::predict;
+use crate::schedule::trial;
 use crate::strategies;
 use crate::subject::Subject;
 use crate::target::Target;
@@ -200,7 +200,7 @@ impl FuseReductions {
         name: &str,
     ) -> Result<bool, Error> {
         let program = Program::read(module)?;
-        let mut copy = predict::copied(&Subject::of(module, &program)?)?;
+        let mut copy = trial::copied(&Subject::of(module, &program)?)?;
         let program = Program::read(&copy)?;
         for kernel in tiled::kernels(&copy)? {
             if kernel.name != name {

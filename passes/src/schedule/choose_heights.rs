@@ -161,7 +161,7 @@ struct WithCode {
 
 impl WithCode {
     fn seconds(&self) -> f64 {
-        self.candidate.prediction.seconds
+        self.candidate.expected
     }
 }
 

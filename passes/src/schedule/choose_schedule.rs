@@ -65,7 +65,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The predicted time of the best candidate; none where all are declined, which
+    /// The expected time of the best candidate; none where all are declined, which
     /// `tile-overlapped` reports.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl Request {
         module: &Module<'c>,
     ) -> Result<Option<f64>, Error> {
         match predict::candidates(context, module, &self.choice, self.settings) {
-            Ok(candidates) => Ok(candidates.first().map(|best| best.prediction.seconds)),
+            Ok(candidates) => Ok(candidates.first().map(|best| best.expected)),
             Err(error) if error.is_decline() => Ok(None),
             Err(error) => Err(error),
         }

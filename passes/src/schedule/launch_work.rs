@@ -1,6 +1,7 @@
 //! The work of a launch, for the model.
 
 use crate::analysis::kernel_work;
+use crate::analysis::steps_alike;
 use crate::analysis::tile_traffic::TileTraffic;
 use crate::schedule::large::Large;
 use crate::strategies;
@@ -44,6 +45,22 @@ fn whole_rows(launch: &Launch<'_>, sizes: &Large<'_>) -> Result<f64, Error> {
     Ok((rows.max(0) as f64 / whole.max(1) as f64).min(1.0))
 }
 
+/// The work of a launch whose steps compute the same: LLVM keeps one of them.
+fn one_step(work: Work, steps: i64) -> Work {
+    let one = |count: f64| count / steps.max(1) as f64;
+    Work {
+        single: one(work.single),
+        double: one(work.double),
+        integers: one(work.integers),
+        instructions: one(work.instructions),
+        longest: one(work.longest),
+        shuffles: one(work.shuffles),
+        exchanged: one(work.exchanged),
+        serial: one(work.serial),
+        ..work
+    }
+}
+
 /// The work of a launch of so many blocks, in so many bands.
 pub fn of(
     launch: &Launch<'_>,
@@ -57,6 +74,10 @@ pub fn of(
         _ => None,
     };
     let work = kernel_work::of(launch, subject.device, blocks, &size);
+    let work = match steps_alike::of(subject.program)? {
+        true => one_step(work, launch.schedule.steps),
+        false => work,
+    };
     let strategy = strategies::named(&launch.schedule.strategy)?;
     let blocks = match strategy.has_short_tiles() {
         true => blocks * whole_rows(launch, sizes)?,

@@ -21,4 +21,5 @@ pub mod sweeps_in_flight;
 mod tile_kernel;
 pub mod tile_overlapped;
 pub mod tile_wavefront;
+pub mod trial;
 pub mod waves;

@@ -1,26 +1,24 @@
 //! Predicts how long the schedules of a program take.
 //!
-//! Each candidate is tiled and lowered on a copy of the module by the list of passes that a compile
-//! runs (`lowering.rs`). The counts of what it makes (`analysis/tile_traffic`,
-//! `analysis/kernel_work`) and the device go into the model of the runtime crate, which gives
-//! seconds per step. A candidate that a strategy declines is left out; any other error is reported.
+//! Each candidate is tiled and lowered on a copy of the module (`trial.rs`). The counts of what it
+//! makes (`analysis/tile_traffic`, `analysis/kernel_work`) and the device go into the model of the
+//! runtime crate, which gives seconds per step. A candidate that a strategy declines is left out;
+//! any other error is reported.
 
-use crate::analysis::tile_traffic;
 use crate::schedule::choice;
 use crate::schedule::code_size;
 use crate::schedule::exchange::{self, Exchange};
 use crate::schedule::large::Large;
 use crate::schedule::launch_work;
-use crate::schedule::lowering::{self, Settings};
+use crate::schedule::lowering::Settings;
 use crate::schedule::regions;
 use crate::schedule::strategy::{Candidates, Strategy};
+use crate::schedule::trial::{copied, lowered};
 use crate::strategies;
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
-use melior::ir::operation::Operation;
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Choice, Parts};
 use stencil_runtime::model::{self, Prediction, Work};
@@ -39,6 +37,9 @@ pub struct Candidate {
     pub kernels: Vec<Work>,
     /// The predicted time of the main kernels.
     pub prediction: Prediction,
+    /// Seconds a step that it is expected to take, by how sure such predictions are. Schedules are
+    /// compared by them.
+    pub expected: f64,
     /// Points of the largest grid that a function updates.
     pub points: f64,
     /// The devices that share the tiles.
@@ -65,7 +66,7 @@ impl Candidate {
     }
 }
 
-/// All candidates within a choice, the fastest first.
+/// All candidates within a choice, that of the least expected time first.
 ///
 /// # Errors
 /// Where every candidate is declined, the first one's error in the order of the strategies.
@@ -82,7 +83,7 @@ pub fn candidates<'c>(
         let open = openings(context, &subject, choice, settings)?;
         found.extend(evaluate(context, &subject, &open, settings)?);
     }
-    let weighed = |one: &Candidate| weighed(one.prediction.seconds, one.devices);
+    let weighed = |one: &Candidate| weighed(one.expected, one.devices);
     found.sort_by(|a, b| weighed(a).total_cmp(&weighed(b)));
     Ok(found)
 }
@@ -130,7 +131,7 @@ pub fn best<'c>(
             }
             _ => evaluate(context, subject, &open, settings).map(|all| {
                 let best = all.into_iter().next()?;
-                Some((best.prediction.seconds, best.choice, subject.devices))
+                Some((best.expected, best.choice, subject.devices))
             }),
         };
         match best {
@@ -182,7 +183,7 @@ fn on_processor<'c>(
     Ok(Some(seconds / steps as f64))
 }
 
-/// Candidates of some schedules, the fastest first.
+/// Candidates of some schedules, that of the least expected time first.
 ///
 /// # Errors
 /// As for [`candidates`].
@@ -206,7 +207,7 @@ pub fn evaluate<'c>(
         let alone = Subject { devices: Devices::along(1), ..*subject };
         return evaluate(context, &alone, open, settings);
     }
-    found.sort_by(|a: &Candidate, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
+    found.sort_by(|a: &Candidate, b| a.expected.total_cmp(&b.expected));
     let mut different: Vec<Candidate> = Vec::new();
     for candidate in found {
         // A default may be one of the others, which name their tile.
@@ -395,6 +396,7 @@ fn candidate<'c>(
         },
         tile: schedule.tile.clone(),
         per_thread: per_thread.clone(),
+        expected: prediction.seconds * model::expected(&kernels, steps, subject.device),
         kernels,
         prediction,
         points: points.into_iter().fold(0.0, f64::max),
@@ -402,36 +404,4 @@ fn candidate<'c>(
         exchange,
         computing,
     }))
-}
-
-/// A copy of the module.
-///
-/// # Errors
-/// A fault of the compiler.
-pub fn copied<'c>(subject: &Subject<'c, '_>) -> Result<Module<'c>, Error> {
-    Module::from_operation(Operation::clone(&subject.module.as_operation()))
-        .ok_or_else(|| Error::internal("a module's copy is no module"))
-}
-
-/// Brings a module's main kernels to the gpu level: those that take the most steps per launch.
-/// Gives the traffic of each.
-fn lowered<'c>(
-    context: &'c Context,
-    module: &mut Module<'c>,
-    choice: &Choice,
-    settings: Settings,
-) -> Result<Vec<(String, tile_traffic::TileTraffic, usize)>, Error> {
-    lowering::tile(choice).iter().try_for_each(|step| step.run(context, module))?;
-    let mut main = Vec::new();
-    let program = Program::read(module)?;
-    for (kernel, times) in tile_traffic::main_kernels(module)? {
-        main.push((kernel.name.to_owned(), tile_traffic::of(&program, &kernel)?, times));
-    }
-    let others = tiled::kernels(module)?;
-    for kernel in others.iter().filter(|kernel| main.iter().all(|(name, ..)| name != kernel.name)) {
-        mlir::erase(kernel.op);
-    }
-    let steps = lowering::split(settings).into_iter().chain(lowering::lower());
-    steps.into_iter().try_for_each(|step| step.run(context, module))?;
-    Ok(main)
 }

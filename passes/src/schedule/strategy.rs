@@ -178,6 +178,11 @@ pub trait Strategy: Sync {
         Ok(true)
     }
 
+    /// Whether each thread loads what the piece of its point reads, and nothing else.
+    fn loads_at_points(&self) -> bool {
+        false
+    }
+
     /// How many iterations before its use a cell of device memory is loaded, as a rule.
     fn loads_ahead(&self) -> f64 {
         1.0

@@ -6,7 +6,7 @@
 use crate::kernel::tile_kernels;
 use crate::schedule::large::Large;
 use crate::schedule::lowering::{self, Settings};
-use crate::schedule::predict;
+use crate::schedule::{predict, trial};
 use crate::strategies;
 use crate::subject::Subject;
 use melior::Context;
@@ -64,7 +64,7 @@ pub fn of<'c>(
     let subject = Subject::of(module, &program)?;
     let open = predict::openings(context, &subject, choice, settings)?;
     let choice = open.first().unwrap_or(choice);
-    let mut copy = predict::copied(&subject)?;
+    let mut copy = trial::copied(&subject)?;
     lowering::tile(choice).iter().try_for_each(|step| step.run(context, &mut copy))?;
     of_tiled(context, &copy)
 }

@@ -17,6 +17,7 @@ pub mod pyramid;
 pub mod relayout;
 mod residency;
 mod roofline;
+mod spread;
 pub mod wavefront;
 
 pub use pace::{Pace, Swept};
@@ -26,6 +27,7 @@ pub use residency::{
     resident_warps, stretch, waves,
 };
 pub use roofline::Roofline;
+pub use spread::expected;
 
 use crate::device::{Device, WARP};
 use serde::Serialize;

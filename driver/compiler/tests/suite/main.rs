@@ -1,5 +1,6 @@
 //! The compile as its users call it, in one program that links soon.
 
+mod choice;
 mod libdevice;
 mod model;
 mod nest_model;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use stencil_compiler::{Arithmetic, Candidate, Choice, Config, Options, Session, Source};
+use stencil_compiler::{Arithmetic, Candidate, Choice, Config, Failure, Options, Session, Source};
+use stencil_runtime::model::Work;
 
 pub fn suite() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite")
@@ -17,7 +18,7 @@ struct Row {
     predicted: f64,
 }
 
-fn integers(extents: &str) -> Vec<i64> {
+pub fn integers(extents: &str) -> Vec<i64> {
     extents.split('x').map(|extent| extent.parse().unwrap()).collect()
 }
 
@@ -30,7 +31,7 @@ pub fn record(file: &str) -> Vec<BTreeMap<String, String>> {
     lines.map(|cells| named(cells.map(str::to_owned))).collect()
 }
 
-fn options(
+pub fn options(
     sizes: impl IntoIterator<Item = (String, i64)>,
     choice: Choice,
     fast_math: bool,
@@ -47,9 +48,12 @@ fn candidates(program: &str, options: Options) -> Vec<Candidate> {
     let text =
         std::fs::read_to_string(suite().join(format!("programs/{program}.stencil"))).unwrap();
     let source = Source { name: format!("{program}.stencil"), text };
-    Session::new(options)
-        .candidates(&source)
-        .unwrap_or_else(|failure| panic!("{program}: {failure}"))
+    candidates_of(&source, options).unwrap_or_else(|failure| panic!("{program}: {failure}"))
+}
+
+/// The candidates of a program within the choice of its options.
+pub fn candidates_of(source: &Source, options: Options) -> Result<Vec<Candidate>, Failure> {
+    Session::new(options).candidates(source)
 }
 
 /// All measured schedules, by what was computed.
@@ -138,6 +142,57 @@ fn products_that_sums_take_in_are_not_counted() {
     let found = candidates("hotspot2d", options(sizes, choice, true));
     let kernel = &found[0].kernels[0];
     assert_eq!(kernel.single, 9.0 * f64::from(kernel.threads));
+}
+
+/// The work of the main kernel of a program's text under a schedule.
+fn work(text: &str, strategy: &str, steps: i64) -> Work {
+    let choice = Choice {
+        strategy: Some(strategy.to_owned()),
+        pyramid_height: Some(steps),
+        ..Choice::default()
+    };
+    let sizes = ["N", "M"].map(|name| (name.to_owned(), 1 << 14));
+    let source = Source { name: "test.stencil".to_owned(), text: text.to_owned() };
+    candidates_of(&source, options(sizes, choice, false)).unwrap()[0].kernels[0].clone()
+}
+
+/// Two fields: `A` is updated everywhere, and `B` is read by the pieces that stand last.
+fn program_of(last: &str) -> String {
+    format!(
+        "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield A : f32 on G\n\
+         const field B : f32 on G\nfn f -> A {{\n{last}}}\nsteps 8\n"
+    )
+}
+
+#[test]
+fn a_field_is_loaded_where_pieces_need_it() {
+    let inner = "  [1..N-2, 2..M-2] = A[0, 1] + A[1, 0]\n";
+    let rim = program_of(&format!("{inner}  [1..N-2, 1] = B[0, 0]\n"));
+    let all = program_of("  [1..N-2, 1..M-2] = A[0, 1] + A[1, 0] + B[0, 0]\n");
+    for strategy in ["naive", "stream", "block", "patch"] {
+        let [rim, all] = [&rim, &all].map(|text| work(text, strategy, 1));
+        let cell = |work: &Work| work.own / (f64::from(1 << 28) / work.blocks);
+        // A column is one in 16,384; the tiles with it are more, and tiles reach beyond the grid.
+        assert!((7.9..8.6).contains(&cell(&rim)), "{strategy}: {}", cell(&rim));
+        assert!((11.9..12.9).contains(&cell(&all)), "{strategy}: {}", cell(&all));
+    }
+    // Cells outside of all pieces keep what they have: half of the grid is loaded for that.
+    let half = program_of("  [0..N-1, 0..M/2] = B[0, 0]\n");
+    let half = work(&half, "naive", 1);
+    let cell = half.own / (f64::from(1 << 28) / half.blocks);
+    assert!((7.9..8.3).contains(&cell), "{cell}");
+}
+
+#[test]
+fn steps_that_compute_the_same_count_once() {
+    let alike = program_of("  [1..N-2, 1..M-2] = 0.5 * B[0, 1] + B[1, 0]\n");
+    let after = program_of("  [1..N-2, 1..M-2] = 0.5 * A[0, 1] + B[1, 0]\n");
+    let each = |text: &str, steps| {
+        let work = work(text, "stream", steps);
+        work.single / work.own
+    };
+    assert!(each(&alike, 4) < 1.3 * each(&alike, 1), "{}", each(&alike, 4) / each(&alike, 1));
+    assert!(each(&after, 4) > 3.0 * each(&after, 1), "{}", each(&after, 4) / each(&after, 1));
 }
 
 /// The predicted rate of a program's wavefront over so many rows and columns, in GCells/s.

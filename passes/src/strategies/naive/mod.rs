@@ -40,6 +40,10 @@ impl Strategy for Naive {
         true
     }
 
+    fn loads_at_points(&self) -> bool {
+        true
+    }
+
     fn fuses_steps(&self) -> bool {
         false
     }
