@@ -48,7 +48,8 @@ fn verify_kernel<'c>(
         TileOp::Store { field, .. } => Some(*field),
         _ => None,
     });
-    let rank = rank_of(program, stored);
+    let updated = kernel.applies().flat_map(|apply| &apply.outputs).map(|(field, _)| *field);
+    let rank = rank_of(program, stored.chain(updated));
     if let Err(error) = verify_schedule_of(kernel.op, kernel.name, &kernel.schedule, rank) {
         return errors.push(error);
     }

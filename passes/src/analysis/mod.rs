@@ -27,6 +27,7 @@ pub mod returned_reads;
 pub mod shared_copies;
 pub mod shared_expressions;
 pub mod shared_slots;
+pub mod sweep_rows;
 pub mod swept;
 pub mod thread_values;
 pub mod tile_traffic;

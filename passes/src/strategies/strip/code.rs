@@ -3,6 +3,7 @@
 use super::coverage::Coverage;
 use super::geometry::Geometry;
 use super::old_values::OldValues;
+use super::row_values::Leaving;
 use super::sequences::Sequence;
 use super::windows::{self, Kept, Window};
 use crate::kernel::early_loads::Groups;
@@ -39,8 +40,10 @@ pub struct Strips<'c, 'p> {
     pub old: Vec<(OldValues<'c>, Val<'c>)>,
     /// Sequences, with their buffers: `2 x strips x values`.
     pub sequences: Vec<(Sequence<'c>, Val<'c>)>,
-    /// New values on their way to memory: `strips x rows x lanes x times` of each output.
-    pub results: Vec<Val<'c>>,
+    /// New values on their way to memory: `strips x rows x lanes x times` of each stored field.
+    pub results: BTreeMap<&'c str, Val<'c>>,
+    /// What the sweep leaves of values that it does not store.
+    pub leaving: &'p Leaving<'c>,
     /// Rows and columns of the grid.
     pub extents: [Val<'c>; 2],
     /// The first point.
@@ -74,12 +77,26 @@ pub struct Tile<'c> {
 /// How a point's piece is found.
 #[derive(Clone, Copy)]
 pub enum Points<'c, 'r> {
-    /// The main piece covers all points.
+    /// The main piece covers all points, of which no value stays in last rows.
     Main,
+    /// The main piece covers all points.
+    Last,
     /// Pieces are evaluated at the nearest point that they cover, and selected.
     Nearest(&'r Coverage<'c>),
     /// A branch stands before each piece.
     Branches,
+}
+
+impl Points<'_, '_> {
+    /// Whether the main piece covers all points, of which no value stays in last rows.
+    fn is_main(self) -> bool {
+        matches!(self, Self::Main)
+    }
+
+    /// Whether the main piece covers all points.
+    pub fn is_in_main(self) -> bool {
+        matches!(self, Self::Main | Self::Last)
+    }
 }
 
 /// Times whose values from the strip above are loaded at once.
@@ -96,7 +113,7 @@ impl<'c> Strips<'c, '_> {
         tile: Tile<'c>,
         carried: &[Val<'c>],
     ) -> Result<Vec<Val<'c>>, Error> {
-        let types = windows::types(&self.windows);
+        let types = self.carried()?;
         let nearest = |builder: &Builder<'c>, settled| {
             let coverage = self.coverage(builder, tile, settled)?;
             self.times(builder, tile, carried, Points::Nearest(&coverage))
@@ -117,7 +134,15 @@ impl<'c> Strips<'c, '_> {
             Some(interior) => builder.choose(
                 interior,
                 &types,
-                |builder| self.times(builder, tile, carried, Points::Main),
+                |builder| {
+                    let Some(last) = self.has_last_rows(builder, tile)? else {
+                        return self.times(builder, tile, carried, Points::Main);
+                    };
+                    let version = |points| {
+                        move |builder: &Builder<'c>| self.times(builder, tile, carried, points)
+                    };
+                    builder.choose(last, &types, version(Points::Last), version(Points::Main))
+                },
                 rim,
             ),
         }
@@ -164,13 +189,16 @@ impl<'c> Strips<'c, '_> {
         let width = self.geometry.width;
         let times = self.times_per_body(points)?;
         let bounds = (builder.index(0)?, builder.index(width)?, builder.index(times)?);
+        let of_windows = windows::types(&self.windows).len();
         builder.carry(bounds, carried, |builder, start, carried| {
+            let (windows, values) = carried.split_at(of_windows.min(carried.len()));
+            let mut row_values = values.to_vec();
             self.bodies.borrow_mut().push(Groups::new(builder.block));
             let group = times.min(HANDED);
             let load =
                 |time| self.handed(builder, tile, (builder.add_constant(start, time)?, group));
             let mut handed = load(0)?.into_iter();
-            let mut carried = carried.to_vec();
+            let mut carried = windows.to_vec();
             for first in (0..times).step_by(usize::try_from(group).unwrap_or(1)) {
                 // A group ahead, so that no time waits for shared memory.
                 let next = if first + group < times { load(first + group)? } else { Vec::new() };
@@ -188,10 +216,13 @@ impl<'c> Strips<'c, '_> {
                 }
                 handed = next.into_iter();
                 // At once, while the next time waits for its shuffle.
-                self.put(builder, (tile, start, first), &results)?;
+                self.put(builder, (tile, start, first), &results, points)?;
                 self.hand_on(builder, (tile, start, first), &handed_on)?;
+                let time = builder.add_constant(start, first)?;
+                row_values =
+                    self.combine(builder, (tile, time), &results, (row_values, points))?;
             }
-            Ok(carried)
+            Ok([carried, row_values].concat())
         })
     }
 
@@ -203,6 +234,7 @@ impl<'c> Strips<'c, '_> {
         builder: &Builder<'c>,
         (tile, start, first): (Tile<'c>, Val<'c>, i64),
         results: &[Vec<Vec<Val<'c>>>],
+        points: Points<'c, '_>,
     ) -> Result<(), Error> {
         let times = i64::try_from(results.len()).unwrap_or(1);
         let slot = builder.add(self.kept_slot(builder, tile.time)?, start)?;
@@ -212,10 +244,11 @@ impl<'c> Strips<'c, '_> {
         // Times may come one by one: each of the first slots is repeated when it comes.
         let repeats = at_once > 1 && first < at_once;
         let repeated = usize::try_from(at_once.min(times)).ok().filter(|_| repeats);
-        let outputs = self.apply.outputs.iter().zip(&self.results).enumerate();
-        // A temp field that nobody reads later is not stored.
-        let stored = outputs.filter(|(_, ((field, _), _))| self.targets.contains_key(field));
-        for (output, (_, buffer)) in stored {
+        for (output, (field, _)) in self.apply.outputs.iter().enumerate() {
+            let whole = self.targets.contains_key(field);
+            // A temp field that nobody reads later is not stored.
+            let stored = self.results.get(field).filter(|_| whole || !points.is_main());
+            let Some(buffer) = stored else { continue };
             for row in 0..self.geometry.rows {
                 let at = usize::try_from(row).unwrap_or(0);
                 let values: Vec<_> =
@@ -242,7 +275,7 @@ impl<'c> Strips<'c, '_> {
     fn times_per_body(&self, points: Points<'c, '_>) -> Result<i64, Error> {
         let mut operations = 0;
         let pieces = match (points, &self.apply.main) {
-            (Points::Main, Some(main)) => std::slice::from_ref(main),
+            (Points::Main | Points::Last, Some(main)) => std::slice::from_ref(main),
             _ => self.apply.pieces.as_slice(),
         };
         for piece in pieces {
