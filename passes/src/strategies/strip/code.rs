@@ -102,6 +102,9 @@ impl Points<'_, '_> {
 /// Times whose values from the strip above are loaded at once.
 const HANDED: i64 = 4;
 
+/// Times whose values are looked at together for the value of a row.
+const LOOKED: usize = 8;
+
 /// Operations of point functions in the body of a tile's loop.
 const BODY: i64 = 1200;
 
@@ -199,29 +202,41 @@ impl<'c> Strips<'c, '_> {
                 |time| self.handed(builder, tile, (builder.add_constant(start, time)?, group));
             let mut handed = load(0)?.into_iter();
             let mut carried = windows.to_vec();
+            let mut waiting: Vec<Vec<Vec<Val>>> = Vec::new();
+            let combine = |builder: &Builder<'c>, end: i64, before, waiting: &mut Vec<_>| {
+                let results = std::mem::take(waiting);
+                let count = i64::try_from(results.len()).unwrap_or(0);
+                let time = builder.add_constant(start, end - count)?;
+                self.combine(builder, (tile, time), &results, (before, points))
+            };
             for first in (0..times).step_by(usize::try_from(group).unwrap_or(1)) {
                 // A group ahead, so that no time waits for shared memory.
                 let next = if first + group < times { load(first + group)? } else { Vec::new() };
                 let (mut results, mut handed_on) = (Vec::new(), Vec::new());
-                for (time, handed) in (first..).zip(handed) {
-                    let begins = time == first && time > 0;
-                    let time = builder.add_constant(start, time)?;
+                for (number, handed) in (first..).zip(handed) {
+                    let begins = number == first && number > 0;
+                    let time = builder.add_constant(start, number)?;
                     if let Some(groups) = self.bodies.borrow_mut().last_mut().filter(|_| begins) {
                         groups.next();
                     }
                     let mut kept = windows::unpack(&self.windows, &carried);
                     handed_on.push(self.last_rows(&kept)?);
-                    results.push(self.time(builder, (tile, time), &handed, &mut kept, points)?);
+                    self.take(builder, &handed, &mut kept)?;
+                    // While values of the lane above are on their way.
+                    if waiting.len() >= LOOKED {
+                        row_values = combine(builder, number, row_values, &mut waiting)?;
+                    }
+                    let new = self.time(builder, (tile, time), &mut kept, points)?;
+                    waiting.push(new.clone());
+                    results.push(new);
                     carried = windows::pack(&self.windows, &kept);
                 }
                 handed = next.into_iter();
                 // At once, while the next time waits for its shuffle.
                 self.put(builder, (tile, start, first), &results, points)?;
                 self.hand_on(builder, (tile, start, first), &handed_on)?;
-                let time = builder.add_constant(start, first)?;
-                row_values =
-                    self.combine(builder, (tile, time), &results, (row_values, points))?;
             }
+            let row_values = combine(builder, times, row_values, &mut waiting)?;
             Ok([carried, row_values].concat())
         })
     }
@@ -324,17 +339,13 @@ impl<'c> Strips<'c, '_> {
         builder.binary("arith.andi", time, builder.index(self.geometry.ring() - 1)?)
     }
 
-    /// One time: takes values of the lane above and computes the lane's rows.
-    /// The new values, by row and output.
-    fn time(
+    /// Takes values of the lane above.
+    fn take(
         &self,
         builder: &Builder<'c>,
-        (tile, time): (Tile<'c>, Val<'c>),
         handed: &[Val<'c>],
         kept: &mut [Kept<'c>],
-        points: Points<'c, '_>,
-    ) -> Result<Vec<Vec<Val<'c>>>, Error> {
-        let geometry = &self.geometry;
+    ) -> Result<(), Error> {
         // A ring of lanes: no lane reads the last lane's value, so it passes on what is handed.
         let last = builder.compare(Compare::Eq, self.lane, builder.index(WARP - 1)?)?;
         let above = builder.add_constant(self.lane, WARP - 1)?;
@@ -346,6 +357,18 @@ impl<'c> Strips<'c, '_> {
                 kept.take(row, lanes::broadcast(builder, value, above)?);
             }
         }
+        Ok(())
+    }
+
+    /// Computes the lane's rows at a time. The new values, by row and output.
+    fn time(
+        &self,
+        builder: &Builder<'c>,
+        (tile, time): (Tile<'c>, Val<'c>),
+        kept: &mut [Kept<'c>],
+        points: Points<'c, '_>,
+    ) -> Result<Vec<Vec<Val<'c>>>, Error> {
+        let geometry = &self.geometry;
         let mut results = Vec::new();
         for row in 0..geometry.rows {
             let values = self.point(builder, (tile, time), row, kept, points)?;
