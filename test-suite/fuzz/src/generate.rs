@@ -16,6 +16,7 @@ mod processor;
 mod reductions;
 mod relays;
 mod schedules;
+mod rows;
 mod sweeps;
 mod windows;
 

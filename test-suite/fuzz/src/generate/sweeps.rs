@@ -1,6 +1,6 @@
 //! Functions that read values of their own sweep.
 
-use super::{computes, plain_case, program, repeats, schedules};
+use super::{computes, plain_case, program, repeats, rows, schedules};
 use crate::model::*;
 use crate::random::Random;
 
@@ -16,6 +16,9 @@ pub fn sweep(seed: u64, index: u64) -> Case {
         let ruled = random.percent(30);
         let mut program = program(&mut random, rank, most, ruled, false);
         prime(&mut random, &mut program);
+        if rank == 2 && random.percent(30) {
+            rows::leave(&mut random, &mut program);
+        }
         program.steps = program.steps.min(3);
         repeats(&mut random, &mut program, 15);
         if has_any(&program) && (computes(&program) || random.percent(20)) {
