@@ -10,13 +10,13 @@ pub fn sweep(seed: u64, index: u64) -> Case {
     let mut random = Random::of_case(seed, index);
     let rank = random.pick(&[1, 2, 2, 2, 2, 2, 3, 3]);
     // A strip has at least 32 rows.
-    let strips = rank == 2 && random.percent(25);
+    let strips = rank == 2 && random.percent(35);
     let most = if strips { [30, 70, 8] } else { [30, 18, 8] };
     let program = loop {
         let ruled = random.percent(30);
         let mut program = program(&mut random, rank, most, ruled, false);
         prime(&mut random, &mut program);
-        if rank == 2 && random.percent(30) {
+        if strips && random.percent(60) {
             rows::leave(&mut random, &mut program);
         }
         program.steps = program.steps.min(3);
