@@ -6,7 +6,8 @@
 //!
 //! Needs: a verified stencil program. The tile comes from options, else from the strategy.
 //! Guarantees: a tile kernel for each such function, of the first strategy for sweeps that accepts
-//! it. The function's `stencil.apply` names the kernel by `tiled.kernel`. `tile-overlapped` tiles
+//! it. Under a strategy that may leave rows, temp fields of which rows are enough are not stored
+//! (`leave_rows.rs`). The function's `stencil.apply` names the kernel by `tiled.kernel`. `tile-overlapped` tiles
 //! the other functions, makes the host schedule and erases the applies. A program without such
 //! functions is left as it is, and so is a function that has its kernel already.
 //!
@@ -34,7 +35,7 @@ use crate::schedule::leave_rows;
 use crate::schedule::strategy::{Shape, Strategy};
 use crate::schedule::{regions, tile_kernel};
 use crate::strategies;
-use crate::subject::{Subject, shared_by};
+use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
@@ -154,16 +155,15 @@ struct Shaped<'c, 'p> {
 }
 
 /// What is enough of a group's values under a strategy. Sweeps in flight find whole fields in
-/// memory, and several devices exchange them.
+/// memory.
 fn enough<'c, 'p>(
     subject: &Subject<'c, 'p>,
     choice: &Choice,
     (strategy, group): (&dyn Strategy, &Group<'c, '_>),
 ) -> Result<SweepRows<'c, 'p>, Error> {
     let one_sweep = choice.pyramid_height.is_none_or(|height| height == 1);
-    let one_device = shared_by(subject.module)?.count() == 1;
     match group.applies.as_slice() {
-        [apply] if strategy.leaves_rows() && one_sweep && one_device => {
+        [apply] if strategy.leaves_rows() && one_sweep => {
             sweep_rows::of(subject.program, (apply, group.place))
         }
         _ => Ok(SweepRows::default()),
