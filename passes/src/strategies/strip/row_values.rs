@@ -275,31 +275,32 @@ fn with_places<'c>(
     };
     let before: Vec<_> = rows.iter().flat_map(|(before, _)| before).copied().collect();
     let types: Vec<_> = before.iter().map(ValueLike::r#type).collect();
-    let mut some = None;
+    let (mut looks, mut some) = (Vec::new(), None);
     for (before, candidates) in rows {
         let values: Vec<_> = candidates.iter().map(|[value, _]| *value).collect();
-        let Some((best, before)) = best_of(builder, operator, &values)?.zip(before.first()) else {
-            continue;
+        let best = best_of(builder, operator, &values)?;
+        let (Some(best), &[value, at]) = (best, before.as_slice()) else {
+            return Err(Error::internal("a row without values or without a place"));
         };
-        let better = is_better(builder, best, *before)?;
+        let better = is_better(builder, best, value)?;
         some = Some(match some {
             None => better,
             Some(some) => builder.binary("arith.ori", some, better)?,
         });
+        looks.push((best, better, [value, at], candidates));
     }
     let Some(some) = some else { return Ok(before) };
     let found = |builder: &Builder<'c>| {
         let mut all = Vec::new();
-        for (before, candidates) in rows {
-            let &[mut best, mut at] = before.as_slice() else {
-                return Err(Error::internal("a row without a place"));
-            };
-            for [value, column] in candidates {
-                let better = is_better(builder, *value, best)?;
-                best = builder.select(better, *value, best)?;
-                at = builder.select(better, *column, at)?;
+        for (best, better, [value, at], candidates) in looks {
+            // The first one that is equal: no instruction of the values themselves is needed again.
+            let mut place = at;
+            for [candidate, column] in candidates.iter().rev() {
+                let is_best = builder.compare(Compare::Eq, *candidate, best)?;
+                place = builder.select(is_best, *column, place)?;
             }
-            all.extend([best, at]);
+            all.push(builder.select(better, best, value)?);
+            all.push(builder.select(better, place, at)?);
         }
         Ok(all)
     };
