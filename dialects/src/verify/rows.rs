@@ -23,7 +23,7 @@ fn verify_last(program: &Program, kernel: &Kernel, last: &LastRows) -> Result<()
     let &LastRows { field, rows, handed, kept } = last;
     let wrong = |message| Err(at(kernel.op, format!("tiled.last_rows names {message}")));
     if !updates(kernel, field) || kernel.stores(field) {
-        return wrong(format!("@{field}, which a tiled.apply updates and no tiled.store has"));
+        return wrong(format!("@{field}, which no tiled.apply updates, or which is stored"));
     }
     let (whole, part) = (program.grid_of(field)?, program.grid_of(rows)?);
     if program.field(field)?.element != program.field(rows)?.element {
