@@ -37,7 +37,8 @@ fn verify_last(program: &Program, kernel: &Kernel, last: &LastRows) -> Result<()
         && part.upper == whole.upper
         && columns(part.lower) == columns(whole.lower);
     if !(known && fits) {
-        return wrong(format!("@{rows}, whose grid is not the last {handed} + {kept} rows of @{field}"));
+        let count = format!("{handed} + {kept}");
+        return wrong(format!("@{rows}, whose grid is not the last {count} rows of @{field}"));
     }
     Ok(())
 }
@@ -45,6 +46,10 @@ fn verify_last(program: &Program, kernel: &Kernel, last: &LastRows) -> Result<()
 fn verify_value(program: &Program, kernel: &Kernel, row: &RowValue) -> Result<(), Error> {
     let wrong = |message| Err(at(kernel.op, format!("tiled.row_values names {message}")));
     let RowValue { piece, value, place, .. } = row;
+    let beyond = || wrong(format!("@{}, which reads more than new values here", piece.function));
+    if !program.gathered(piece.function)?.is_empty() {
+        return beyond();
+    }
     for argument in program.arguments(piece.function)? {
         let own = match argument {
             Argument::Read { field, offset } => {
@@ -54,8 +59,7 @@ fn verify_value(program: &Program, kernel: &Kernel, row: &RowValue) -> Result<()
             _ => false,
         };
         if !own {
-            let message = format!("@{}, which reads more than new values here", piece.function);
-            return wrong(message);
+            return beyond();
         }
     }
     let bounds = |map| Linear::of_map(map).unwrap_or_default();
