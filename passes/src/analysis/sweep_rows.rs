@@ -190,11 +190,7 @@ fn kept(
 }
 
 /// The first row that each read of a field in a piece takes; none where it is not known.
-fn rows_read(
-    program: &Program,
-    piece: &Piece,
-    field: &str,
-) -> Result<Vec<Option<Linear>>, Error> {
+fn rows_read(program: &Program, piece: &Piece, field: &str) -> Result<Vec<Option<Linear>>, Error> {
     let mut rows = Vec::new();
     for argument in program.arguments(piece.function)? {
         if let Argument::Read { field: read, offset } = argument

@@ -99,7 +99,7 @@ impl<'c> Leaver<'c, '_> {
         };
         let values = [read(value, best)];
         self.replace(reduce, value, &values, |_, own| Ok(own.first().copied()))?;
-        let Some(place) = place else { 
+        let Some(place) = place else {
             return Ok(RowValue { piece, combine, value: value.0, place: None });
         };
         let number = program.field(place.field)?;

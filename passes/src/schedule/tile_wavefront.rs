@@ -25,11 +25,11 @@
 //! "stencil.apply"() {updates = [@H], pieces = [...], tiled.kernel = @sw_0}
 //! ```
 
+use crate::analysis::sweep_rows::{self, SweepRows};
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice::{self, PER_THREAD, STRATEGY, TILE};
 use crate::schedule::code_size;
-use crate::analysis::sweep_rows::{self, SweepRows};
 use crate::schedule::launch_groups::{self, Group};
 use crate::schedule::leave_rows;
 use crate::schedule::strategy::{Shape, Strategy};
@@ -102,8 +102,7 @@ fn kernel<'c>(
     };
     let rank = group.hull.rank();
     let at = |error: Error| error.at(mlir::place(apply.op.location()));
-    let Shaped { strategy, shape, enough } =
-        shape(subject, choice, (groups, group)).map_err(at)?;
+    let Shaped { strategy, shape, enough } = shape(subject, choice, (groups, group)).map_err(at)?;
     let group = &group.with_rows(&enough);
     // One function may have several sweeps in flight (`sweeps_in_flight.rs`).
     if groups.len() > 1 && choice.pyramid_height.is_some_and(|height| height != 1) {

@@ -15,8 +15,8 @@ mod pieces;
 mod processor;
 mod reductions;
 mod relays;
-mod schedules;
 mod rows;
+mod schedules;
 mod sweeps;
 mod windows;
 

@@ -40,7 +40,8 @@ fn subject<'c>(
 #[test]
 fn what_a_sweep_leaves_is_that_of_the_oracle() {
     let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
-    let sizes = [[1, 1], [1, 29], [29, 1], [2, 7], [64, 9], [65, 33], [66, 8], [129, 20], [200, 75]];
+    let sizes =
+        [[1, 1], [1, 29], [29, 1], [2, 7], [64, 9], [65, 33], [66, 8], [129, 20], [200, 75]];
     for (text, least) in [("affine-gap-score", 1), (MIXED, 1), (TWO, 4)] {
         for size in sizes.iter().filter(|size| size.iter().all(|cells| *cells >= least)) {
             for (blocks, per_thread) in [(1, 2), (3, 1), (40, 2)] {
@@ -70,7 +71,12 @@ fn errors_in_rows_that_sweeps_leave_are_found() {
         ShiftStore(Global, 22),
         ShiftStore(Global, 29),
         ShiftStore(Global, 38),
+        // Slots of a ring; the last value of a row, the best one, and its place.
         NarrowMask(0),
+        SwapSelect(24),
+        StaleCarry(6, 0),
+        StaleCarry(6, 3),
+        StaleCarry(6, 4),
     ];
     table.add(&rows, &[FLAGS, &found].concat());
     insta::assert_snapshot!(table.0);
