@@ -29,7 +29,7 @@ pub struct RowValue<'c> {
     pub piece: Piece<'c>,
     /// How values are combined.
     pub combine: Combine,
-    /// The field with the value of each row of the box.
+    /// The field with the value of each row of the box, one column on the rows of the sweep.
     pub value: &'c str,
     /// The field with the number of the first point of a row that has its value, counted in the
     /// box in row-major order; the largest number where a row has no points. None where nobody
@@ -78,7 +78,7 @@ fn as_last_rows<'c>(attribute: Attribute<'c>) -> Option<LastRows<'c>> {
     let entry = |name| attribute::entry(attribute, name);
     Some(LastRows {
         field: attribute::as_symbol(entry("field")?)?,
-        rows: attribute::as_symbol(entry("rows")?)?,
+        rows: attribute::as_symbol(entry("memory")?)?,
         handed: attribute::as_integer(entry("handed")?)?,
         kept: attribute::as_integer(entry("kept")?)?,
     })
@@ -105,7 +105,7 @@ pub fn set_rows<'c>(builder: &Builder<'c>, kernel: Op<'c>, rows: &Rows<'c>) {
     let last = rows.last.iter().map(|rows| {
         let entries = [
             ("field", symbol(rows.field)),
-            ("rows", symbol(rows.rows)),
+            ("memory", symbol(rows.rows)),
             ("handed", attribute::integer(context, rows.handed)),
             ("kept", attribute::integer(context, rows.kept)),
         ];

@@ -63,14 +63,17 @@ fn verify_value(program: &Program, kernel: &Kernel, row: &RowValue) -> Result<()
         }
     }
     let bounds = |map| Linear::of_map(map).unwrap_or_default();
-    let (lower, upper) = (bounds(piece.lower), bounds(piece.upper));
+    let swept = kernel.applies().flat_map(|apply| &apply.outputs).next();
+    let Some((swept, _)) = swept else { return Ok(()) };
+    let swept = program.grid_of(swept)?;
+    let (top, bottom, left) = (bounds(swept.lower), bounds(swept.upper), bounds(piece.lower));
     for field in [Some(value), place.as_ref()].into_iter().flatten() {
         let grid = program.grid_of(field)?;
         let (first, last) = (bounds(grid.lower), bounds(grid.upper));
-        let column = lower.len() == 2
-            && first == lower
-            && last.first() == upper.first()
-            && last.get(1) == lower.get(1);
+        let column = left.len() == 2
+            && (first.len(), last.len()) == (2, 2)
+            && (first.first(), last.first()) == (top.first(), bottom.first())
+            && (first.get(1), last.get(1)) == (left.get(1), left.get(1));
         if !column {
             return wrong(format!("@{field}, whose grid is not the first column of the box"));
         }

@@ -81,7 +81,7 @@ fn others_update(program: &Program, apply: &Apply, field: &str) -> bool {
     others.any(|other| other.updates.contains(&field))
 }
 
-/// Whether a reduction's values follow from new values of a sweep at the point itself, in any order.
+/// Whether a reduction's values follow from new values of a sweep at the point, in any order.
 fn is_reduced<'c>(
     program: &Program<'c>,
     apply: &Apply<'c>,

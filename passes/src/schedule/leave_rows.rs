@@ -10,11 +10,11 @@
 //! ```
 //! becomes
 //! ```text
-//! "stencil.reduce"() {field = @best, grid = @best.rows.grid, function = @best.of_rows, ...}
+//! "stencil.reduce"() {field = @best, grid = @best.rows.box, function = @best.of_rows, ...}
 //! ```
 //! and the tile kernel has
 //! ```text
-//! tiled.last_rows = [{field = @H, rows = @H.rows, handed = 1, kept = 1}],
+//! tiled.last_rows = [{field = @H, memory = @H.rows, handed = 1, kept = 1}],
 //! tiled.row_values = [{of = [{function = @f, ...}], operation = "max", value = @best.rows}]
 //! ```
 
@@ -118,14 +118,35 @@ impl<'c> Leaver<'c, '_> {
         Ok(RowValue { piece, combine, value: value.0, place: Some(first.0) })
     }
 
-    /// Declares a field with a cell for each row of a box.
+    /// Declares a field with a cell for each row of a sweep, in the first column of a box; gives it
+    /// with the name of a grid of the rows of the box. A box may lie anywhere if it is empty.
     fn column(&self, piece: &Piece<'c>, of: &Field<'c>) -> Result<Column<'c>, Error> {
+        let Self { builder, subject } = self;
+        let program = subject.program;
+        let mut arguments = program.arguments(piece.function)?.iter();
+        let swept = arguments.find_map(|argument| match argument {
+            Argument::Read { field, .. } => Some(program.grid_of(field)),
+            _ => None,
+        });
+        let grid = swept.ok_or_else(|| Error::internal("a reduction that reads nothing"))??;
         let (lower, upper) = (linear(piece.lower)?, linear(piece.upper)?);
+        let [top, bottom] = [linear(grid.lower)?, linear(grid.upper)?];
         let ([_, column], [last, _]) = (lower.as_slice(), upper.as_slice()) else {
             return Err(Error::internal("a box of another rank"));
         };
-        let upper = vec![last.clone(), column.clone()];
-        self.declare(&format!("{}.rows", of.name), [lower, upper], of)
+        let ([top, _], [bottom, _]) = (top.as_slice(), bottom.as_slice()) else {
+            return Err(Error::internal("a sweep of another rank"));
+        };
+        let in_column = |row: &Linear| vec![row.clone(), column.clone()];
+        let name = format!("{}.rows", of.name);
+        let (field, _) = self.declare(&name, [in_column(top), in_column(bottom)], of)?;
+        let rows = stencil::unused_name(subject.module, &format!("{name}.box"));
+        let op = stencil::grid(builder, &rows, piece.lower, self.map(&in_column(last)))?;
+        Ok((field, read(op, "sym_name", attribute::as_string)?))
+    }
+
+    fn map(&self, bounds: &[Linear]) -> AffineMap<'c> {
+        Linear::map(self.builder.context, self.subject.program.params.len(), bounds)
     }
 
     /// Declares a temp field of the type of another, on a grid of its own.
@@ -138,9 +159,7 @@ impl<'c> Leaver<'c, '_> {
         let Self { builder, subject } = self;
         let name = stencil::unused_name(subject.module, name);
         let grid = stencil::unused_name(subject.module, &format!("{name}.grid"));
-        let symbols = subject.program.params.len();
-        let map = |bounds: &[Linear]| Linear::map(builder.context, symbols, bounds);
-        stencil::grid(builder, &grid, map(&lower), map(&upper))?;
+        stencil::grid(builder, &grid, self.map(&lower), self.map(&upper))?;
         let declared = read(of.op, "type", attribute::as_type)?;
         let op = stencil::field(builder, &name, &grid, declared, Role::Temp, None)?;
         let grid = read(op, "grid", attribute::as_symbol)?;

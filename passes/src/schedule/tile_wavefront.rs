@@ -7,9 +7,10 @@
 //! Needs: a verified stencil program. The tile comes from options, else from the strategy.
 //! Guarantees: a tile kernel for each such function, of the first strategy for sweeps that accepts
 //! it. Under a strategy that may leave rows, temp fields of which rows are enough are not stored
-//! (`leave_rows.rs`). The function's `stencil.apply` names the kernel by `tiled.kernel`. `tile-overlapped` tiles
-//! the other functions, makes the host schedule and erases the applies. A program without such
-//! functions is left as it is, and so is a function that has its kernel already.
+//! (`leave_rows.rs`). The function's `stencil.apply` names the kernel by `tiled.kernel`.
+//! `tile-overlapped` tiles the other functions, makes the host schedule and erases the applies. A
+//! program without such functions is left as it is, and so is a function that has its kernel
+//! already.
 //!
 //! ```text
 //! "stencil.apply"() {updates = [@H], pieces = [...]}

@@ -13,7 +13,8 @@ const ORDERS: [Order; 3] = [Order::Numbers, Order::Blocks(1), Order::Blocks(2)];
 const MIXED: &str = "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\ngrid P = [0..N-1]\n\
                      grid L = [N-1, 0..M-1]\ntemp field H : i32 on G\nconst field p : i32 on P\n\
                      field last : i32 on L\n\
-                     fn f -> H [i in 1..N-1, 1..M-1] = 3*H'[-1,0] + 5*H'[0,-1] + 7*H'[-1,-1] + p(i)\n\
+                     fn f -> H [i in 1..N-1, 1..M-1] = \
+                     3*H'[-1,0] + 5*H'[0,-1] + 7*H'[-1,-1] + p(i)\n\
                      fn keep -> last [N-1, 0..M-1] = H[0,0]\n\
                      reduce top : i64 = argmax(H[0,0]) on [1..N-1, 1..M-1]\nsteps 1\n";
 

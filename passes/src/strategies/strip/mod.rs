@@ -5,6 +5,7 @@ mod apart;
 mod block;
 mod code;
 mod coverage;
+mod exchange;
 mod frozen;
 mod geometry;
 mod handover;
