@@ -4,14 +4,14 @@
 //! memory for other rows. A reduction of values of the sweep at the point itself needs one value
 //! for each row of its box.
 
-use melior::ir::{TypeLike, ValueLike};
+use melior::ir::{AffineMap, TypeLike, ValueLike};
 use std::collections::BTreeMap;
 use stencil_dialects::affine::Linear;
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{
-    self, Apply, Argument, Combine, Gather, Piece, Program, Reduce, Role,
+    self, Apply, Argument, Combine, Gather, Grid, Piece, Program, Reduce, Role,
 };
 
 /// Last rows that are kept at most.
@@ -97,7 +97,8 @@ fn is_reduced<'c>(
             Argument::Read { field, offset } => {
                 let here = offset.iter().all(|cells| *cells == 0);
                 let own = apply.updates.contains(field) && !others_update(program, apply, field);
-                if !(here && own) {
+                let inside = has_rows_of(program.grid_of(field)?, &program.reduced(reduce)?);
+                if !(here && own && inside) {
                     return Ok(false);
                 }
                 reads += 1;
@@ -107,6 +108,17 @@ fn is_reduced<'c>(
         }
     }
     Ok(any_order && flat && whole && reads > 0)
+}
+
+/// Whether a grid has all rows of a box, whatever the sizes. The rows of a box without columns may
+/// lie anywhere.
+fn has_rows_of(grid: &Grid, piece: &Piece) -> bool {
+    let above = |first: AffineMap, second: AffineMap| {
+        let rows = Linear::of_map(first).zip(Linear::of_map(second));
+        let gap = rows.and_then(|(first, second)| second.first()?.minus(first.first()?));
+        gap.is_some_and(|gap| gap.is_never_negative())
+    };
+    above(grid.lower, piece.lower) && above(piece.upper, grid.upper)
 }
 
 /// The reduction that looks for the first point with the value of another one: that of `NAME`
