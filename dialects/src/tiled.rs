@@ -10,6 +10,7 @@ mod kernel;
 mod launch;
 mod nest_tile;
 mod rotate;
+mod rows;
 mod schedule;
 mod wave;
 
@@ -35,6 +36,7 @@ pub use nest_tile::{
 };
 pub(crate) use rotate::verify_rotations;
 pub use rotate::{computed, rotations, rotations_attribute, set_computed, set_rotations};
+pub use rows::{LastRows, RowValue, Rows, set_rows};
 pub use schedule::{
     Choice, Height, Part, Region, Repeat, Schedule, choice, heights, remove_heights, repeats,
     schedule_attributes, set_choice, set_height, set_heights, set_kernels, set_part,
@@ -114,6 +116,8 @@ pub(crate) const SHEAR: &str = "tiled.shear";
 const SYNC: &str = "tiled.sync";
 const PACE: &str = "tiled.pace";
 const SWEEPS: &str = "tiled.sweeps";
+const LAST_ROWS: &str = "tiled.last_rows";
+const ROW_VALUES: &str = "tiled.row_values";
 const UNTIL: &str = "tiled.until";
 const HALO: &str = "tiled.halo";
 const HEIGHT: &str = "tiled.height";

@@ -425,6 +425,7 @@ SHAPES = {
         name: lambda n, m, fields=fields: {**dict.fromkeys(fields, (n, m)), "p": (n,), "q": (m,)}
         for name, fields in TABLES.items()
     },
+    "affine-gap-score": lambda n, m: {"last": (m,), "p": (n,), "q": (m,)},
     "yee2d": lambda n, m: {"Ex": (n, m + 1), "Ey": (n + 1, m), "Hz": (n, m)},
 }
 
@@ -436,7 +437,8 @@ MORE_SIZES = {
 
 # The least sizes of programs that do not take all.
 LEAST = {"pathfinder": (1, 2), "fluxes2d": (1, 1), "burgers1d": (1,), "needleman-wunsch": (1, 1),
-         "srad": (1, 1), "shallow-water": (1, 1), "weno1d": (1,), **LEAST_OF_PLACES}
+         "affine-gap-score": (1, 1), "srad": (1, 1), "shallow-water": (1, 1), "weno1d": (1,),
+         **LEAST_OF_PLACES}
 
 # Programs whose steps take their number.
 NUMBERED = {"pathfinder", "laser2d", "acoustic2d"}

@@ -239,6 +239,7 @@ REDUCTIONS = {
 # first step.
 REDUCED = {
     "multigrid2d": {"worst": ("real", 0)},
+    "affine-gap-score": {"end": ("i8", 0), "end.best": ("i4", 0)},
     "srad": {"total": ("f8", 0), "squares": ("f8", 0)},
     "conjugate-gradients": {"before": ("f8", 1), "energy": ("f8", 0), "after": ("f8", 0)},
     "implicit2d": {"before": ("f8", 0), "energy": ("f8", 0), "after": ("f8", 0)},

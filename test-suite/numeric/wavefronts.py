@@ -54,6 +54,16 @@ def affine_gap(fields, scalars):
     sweep(H, [1, 1], [0, 0], score)
 
 
+def affine_gap_score(fields, scalars):
+    shape = len(fields["p"]), len(fields["q"])
+    tables = {name: np.zeros(shape, np.int32) for name in "EFH"}
+    affine_gap({**fields, **tables}, scalars)
+    fields["last"][:] = tables["H"][-1]
+    scores = tables["H"][1:, 1:]
+    fields["end.best"] = np.max(scores, initial=np.iinfo(np.int32).min).astype(np.int32)
+    fields["end"] = np.int64(np.argmax(scores) if scores.size else np.iinfo(np.int64).max)
+
+
 def longest_subsequence(fields, scalars):
     L, p, q = fields["L"], fields["p"], fields["q"]
 
@@ -162,12 +172,14 @@ SEQUENCES = {
     "smith-waterman": ["H", "p", "q"],
     "needleman-wunsch": ["H", "p", "q"],
     "affine-gap": ["H", "E", "F", "p", "q"],
+    "affine-gap-score": ["last", "p", "q"],
     "longest-subsequence": ["L", "p", "q"],
 }
 TABLES = {
     **{
         name: [field for field in fields if field not in "pq"]
         for name, fields in SEQUENCES.items()
+        if name != "affine-gap-score"
     },
     "time-warping": ["D"],
 }
@@ -177,6 +189,7 @@ WAVEFRONTS = {
     "smith-waterman": (smith_waterman, ["H"], ["p", "q"]),
     "needleman-wunsch": (needleman_wunsch, ["H"], ["p", "q"]),
     "affine-gap": (affine_gap, ["H", "E", "F"], ["p", "q"]),
+    "affine-gap-score": (affine_gap_score, ["last"], ["p", "q"]),
     "longest-subsequence": (longest_subsequence, ["L"], ["p", "q"]),
     "time-warping": (time_warping, ["D"], ["p", "q"]),
     "summed-area": (summed_area, ["A"], ["w"]),

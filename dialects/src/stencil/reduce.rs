@@ -31,7 +31,7 @@ impl Combine {
         Self::WORDS.into_iter().find(|(_, one)| *one == self).map_or("", |(name, _)| name)
     }
 
-    fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::WORDS.into_iter().find(|(known, _)| *known == name).map(|(_, one)| one)
     }
 }

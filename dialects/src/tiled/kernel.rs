@@ -1,5 +1,6 @@
 //! Tile kernels as plain data.
 
+use super::rows::{Rows, read_rows};
 use super::schedule::read_schedule;
 use super::wave::{Wave, read_wave};
 use super::{APPLY, Halo, INTERIOR, KEEPS, LOAD, PARTIAL, STORE, STRATEGY, Schedule};
@@ -35,6 +36,8 @@ pub struct Kernel<'c> {
     pub split: bool,
     /// How it is skewed and waits, if it is a wavefront.
     pub wave: Wave,
+    /// What it leaves of values that it does not store, if it is a sweep.
+    pub rows: Rows<'c>,
     tiles: BTreeMap<usize, Tile<'c>>,
 }
 
@@ -202,8 +205,8 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
         ));
     }
     let name = read(op, "sym_name", attribute::as_string)?;
-    let (schedule, wave) = (read_schedule(op)?, read_wave(op)?);
-    Ok(Kernel { op, name, schedule, body, split: interior.is_some(), wave, tiles })
+    let (schedule, wave, rows) = (read_schedule(op)?, read_wave(op)?, read_rows(op)?);
+    Ok(Kernel { op, name, schedule, body, split: interior.is_some(), wave, rows, tiles })
 }
 
 fn malformed(op: Op) -> Error {

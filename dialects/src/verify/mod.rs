@@ -9,6 +9,7 @@ pub mod peer;
 pub mod point_function;
 mod record;
 mod reduce;
+mod rows;
 mod size;
 pub mod stencil;
 mod tile_values;

@@ -1,7 +1,7 @@
 //! Tile kernels: every apply's inputs hold the cells that its outputs are made of. Schedules: every
 //! launch names a kernel.
 
-use super::{at, divides, launch, tile_values, wave};
+use super::{at, divides, launch, rows, tile_values, wave};
 use crate::attribute;
 use crate::error::Error;
 use crate::mlir::{self, Op};
@@ -48,7 +48,8 @@ fn verify_kernel<'c>(
         TileOp::Store { field, .. } => Some(*field),
         _ => None,
     });
-    let rank = rank_of(program, stored);
+    let updated = kernel.applies().flat_map(|apply| &apply.outputs).map(|(field, _)| *field);
+    let rank = rank_of(program, stored.chain(updated));
     if let Err(error) = verify_schedule_of(kernel.op, kernel.name, &kernel.schedule, rank) {
         return errors.push(error);
     }
@@ -84,6 +85,7 @@ fn verify_kernel<'c>(
     }
     errors.extend(tiled::verify_rotations(program, kernel).err());
     errors.extend(wave::verify(program, kernel, rank).err());
+    errors.extend(rows::verify(program, kernel).err());
     if sound && errors.is_empty() {
         errors.extend(tile_values::wraps(program, kernel).err());
         errors.extend(tile_values::gathered(program, kernel).err());

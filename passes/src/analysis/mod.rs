@@ -28,6 +28,7 @@ pub mod shared_copies;
 pub mod shared_expressions;
 pub mod shared_slots;
 pub mod steps_alike;
+pub mod sweep_rows;
 pub mod swept;
 pub mod thread_values;
 pub mod tile_traffic;

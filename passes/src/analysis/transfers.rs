@@ -18,6 +18,8 @@ pub struct Transfers<'c> {
     pub fresh: BTreeSet<&'c str>,
     /// Fields whose new values the launch leaves behind.
     pub stored: BTreeSet<&'c str>,
+    /// Fields of which the launch leaves last rows behind, and nothing else (`sweep_rows.rs`).
+    pub last_rows: BTreeSet<&'c str>,
 }
 
 /// What the launches of a step transfer, each given by its applies in order. A launch that takes
@@ -56,7 +58,7 @@ pub fn of<'c>(
                 fresh.insert(field);
             }
         }
-        all.push(Transfers { fresh, stored });
+        all.push(Transfers { fresh, stored, last_rows: BTreeSet::new() });
     }
     Ok(all)
 }

@@ -221,6 +221,7 @@ fn bindings<'c>(
         let writes = loaded(name) || handed_on(name);
         all.push(if writes { Binding::Write(name) } else { Binding::ReadWrite(name) });
     }
+    all.extend(kernel.rows.fields().map(Binding::ReadWrite));
     all.extend(program.params.iter().map(|name| Binding::Param(name)));
     all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));
     all.push(Binding::Step);

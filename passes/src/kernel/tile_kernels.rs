@@ -16,6 +16,18 @@ use stencil_dialects::tiled::{self, Apply, Keeps, Kernel, TileOp};
 /// # Errors
 /// An apply that goes on with a partial result.
 pub fn of_strategy<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<'c>>, Error> {
+    let kernels = leaving_rows(module, strategy)?;
+    if let Some(kernel) = kernels.iter().find(|kernel| !kernel.rows.is_empty()) {
+        return Err(Error::new(
+            mlir::place(kernel.op.location()),
+            format!("the strategy {strategy} has no tiled.last_rows and no tiled.row_values"),
+        ));
+    }
+    Ok(kernels)
+}
+
+/// The same of a strategy that may leave rows.
+pub fn leaving_rows<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<'c>>, Error> {
     let kernels = with_partial_sums(module, strategy)?;
     let in_parts = |apply: &&Apply| apply.partial.is_some() || apply.keeps != Keeps::Old;
     if let Some(apply) = kernels.iter().flat_map(Kernel::applies).find(in_parts) {
@@ -38,11 +50,22 @@ pub fn with_partial_sums<'c>(
 
 /// Refuses an apply that reads values of its own sweep which the kernel does not store.
 pub fn check_stored<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+    check_stored_from(program, kernel, &|_| true)
+}
+
+/// The same where values at some offsets alone come from memory. Rows that are handed on do too.
+pub fn check_stored_from<'c>(
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+    in_memory: &dyn Fn(&[i64]) -> bool,
+) -> Result<(), Error> {
     for apply in kernel.applies() {
         for piece in &apply.pieces {
             for argument in program.arguments(piece.function)? {
-                if let Argument::Current { field, .. } = argument
+                if let Argument::Current { field, offset } = argument
+                    && in_memory(offset)
                     && !kernel.stores(field)
+                    && kernel.rows.of(field).is_none_or(|rows| rows.handed == 0)
                 {
                     return Err(Error::new(
                         mlir::place(apply.op.location()),
@@ -76,11 +99,9 @@ pub fn lower<'c>(
 /// Erases tile kernels that are lowered, and the point functions that nothing uses any more.
 fn erase(module: &Module, lowered: &[Kernel]) -> Result<(), Error> {
     let functions = |kernel: &Kernel| -> Vec<String> {
-        kernel
-            .applies()
-            .flat_map(|apply| &apply.pieces)
-            .map(|piece| piece.function.to_owned())
-            .collect()
+        let of_rows = kernel.rows.values.iter().map(|row| &row.piece);
+        let pieces = kernel.applies().flat_map(|apply| &apply.pieces).chain(of_rows);
+        pieces.map(|piece| piece.function.to_owned()).collect()
     };
     let used: BTreeSet<String> = lowered.iter().flat_map(functions).collect();
     for kernel in lowered {
@@ -113,8 +134,11 @@ pub fn hull<'c>(
         }
     }
     let refuse = |message| Error::new(mlir::place(kernel.op.location()), message);
-    if stored.is_empty() {
+    if stored.is_empty() && kernel.rows.is_empty() {
         return Err(refuse("the tile kernel stores nothing"));
+    }
+    if stored.is_empty() {
+        stored.clone_from(&computed);
     }
     let different = || refuse("the tile kernel updates fields of different ranks");
     let all = hull::of(context, program, &computed)?.ok_or_else(different)?;

@@ -13,6 +13,7 @@
 use crate::analysis::footprint;
 use crate::analysis::hull::{self, Hull};
 use crate::analysis::reductions;
+use crate::analysis::sweep_rows::{Enough, SweepRows};
 use crate::analysis::transfers::{self, Transfers};
 use melior::Context;
 use std::collections::BTreeSet;
@@ -21,6 +22,7 @@ use stencil_dialects::stencil::{Apply, Program, Repetition};
 use stencil_dialects::tiled;
 
 /// Consecutive applies of one kernel, whose tiles cover one hull.
+#[derive(Clone)]
 pub struct Group<'c, 'p> {
     /// In their order.
     pub applies: Vec<&'p Apply<'c>>,
@@ -46,6 +48,19 @@ impl<'c, 'p> Group<'c, 'p> {
         let place = |step| if self.repeats.is_empty() { step } else { 0 };
         let of = |step| self.applies.iter().map(move |apply| (place(step), *apply));
         (0..steps).flat_map(of).collect()
+    }
+
+    /// The same group where rows of some fields are enough.
+    pub fn with_rows(&self, enough: &SweepRows<'c, '_>) -> Self {
+        let mut group = self.clone();
+        for Enough { field, kept, .. } in &enough.last {
+            group.transfers.stored.remove(field);
+            group.transfers.fresh.insert(field);
+            if *kept > 0 {
+                group.transfers.last_rows.insert(field);
+            }
+        }
+        group
     }
 
     /// Whether an apply keeps a field's values where its pieces leave cells out: unless it is the

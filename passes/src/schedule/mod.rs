@@ -9,6 +9,7 @@ pub mod flexible_hyper_tiles;
 pub mod large;
 pub mod launch_groups;
 pub mod launch_work;
+pub mod leave_rows;
 pub mod lowering;
 pub mod predict;
 mod pyramids;

@@ -68,6 +68,11 @@ pub trait Strategy: Sync {
         false
     }
 
+    /// Whether its sweeps may leave rows of fields and values of rows alone (`leave_rows.rs`).
+    fn leaves_rows(&self) -> bool {
+        false
+    }
+
     /// Declines a kernel of which no launch takes several sweeps (`sweeps_in_flight.rs`).
     fn admit_sweeps(&self, _: &Subject, _: &Kernel) -> Result<(), Error> {
         let name = self.name();

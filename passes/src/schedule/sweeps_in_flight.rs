@@ -192,6 +192,13 @@ fn admit<'c>(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<(), Error
              this one already; run rotate-buffers behind sweeps-in-flight",
         ));
     }
+    if !kernel.rows.is_empty() {
+        return Err(Error::declined(
+            Decline::Height,
+            "several sweeps of a launch find whole fields in memory, and this one leaves rows; \
+             leave pyramid-height out",
+        ));
+    }
     for apply in kernel.applies() {
         let updates: Vec<_> = apply.outputs.iter().map(|(field, _)| *field).collect();
         between_sweeps::distances(subject.program, &apply.pieces, &updates)?;

@@ -6,9 +6,11 @@
 //!
 //! Needs: a verified stencil program. The tile comes from options, else from the strategy.
 //! Guarantees: a tile kernel for each such function, of the first strategy for sweeps that accepts
-//! it. The function's `stencil.apply` names the kernel by `tiled.kernel`. `tile-overlapped` tiles
-//! the other functions, makes the host schedule and erases the applies. A program without such
-//! functions is left as it is, and so is a function that has its kernel already.
+//! it. Under a strategy that may leave rows, temp fields of which rows are enough are not stored
+//! (`leave_rows.rs`). The function's `stencil.apply` names the kernel by `tiled.kernel`.
+//! `tile-overlapped` tiles the other functions, makes the host schedule and erases the applies. A
+//! program without such functions is left as it is, and so is a function that has its kernel
+//! already.
 //!
 //! ```text
 //! "stencil.apply"() {updates = [@H], pieces = [...]}
@@ -24,11 +26,13 @@
 //! "stencil.apply"() {updates = [@H], pieces = [...], tiled.kernel = @sw_0}
 //! ```
 
+use crate::analysis::sweep_rows::{self, SweepRows};
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice::{self, PER_THREAD, STRATEGY, TILE};
 use crate::schedule::code_size;
 use crate::schedule::launch_groups::{self, Group};
+use crate::schedule::leave_rows;
 use crate::schedule::strategy::{Shape, Strategy};
 use crate::schedule::{regions, tile_kernel};
 use crate::strategies;
@@ -39,7 +43,7 @@ use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::Program;
+use stencil_dialects::stencil::{self, Program};
 use stencil_dialects::tiled::{self, Choice, Region, Schedule};
 
 /// The pass in the registry.
@@ -99,7 +103,8 @@ fn kernel<'c>(
     };
     let rank = group.hull.rank();
     let at = |error: Error| error.at(mlir::place(apply.op.location()));
-    let (strategy, shape) = shape(subject, choice, (groups, group)).map_err(at)?;
+    let Shaped { strategy, shape, enough } = shape(subject, choice, (groups, group)).map_err(at)?;
+    let group = &group.with_rows(&enough);
     // One function may have several sweeps in flight (`sweeps_in_flight.rs`).
     if groups.len() > 1 && choice.pyramid_height.is_some_and(|height| height != 1) {
         return Err(at(Error::declined(
@@ -138,18 +143,44 @@ fn kernel<'c>(
     let regions = regions::of(subject.program, group, 1)?;
     tile_kernel::build(&builder, &name, subject, group, 1, &schedule, &regions)?;
     tiled::set_kernel(&builder, apply.op, &name);
-    Ok(())
+    leave_rows::leave(context, subject, stencil::function(subject.module, &name)?, &enough)
+}
+
+/// How a group is tiled.
+struct Shaped<'c, 'p> {
+    strategy: &'static dyn Strategy,
+    shape: Shape,
+    /// What is enough of its values.
+    enough: SweepRows<'c, 'p>,
+}
+
+/// What is enough of a group's values under a strategy. Sweeps in flight find whole fields in
+/// memory.
+fn enough<'c, 'p>(
+    subject: &Subject<'c, 'p>,
+    choice: &Choice,
+    (strategy, group): (&dyn Strategy, &Group<'c, '_>),
+) -> Result<SweepRows<'c, 'p>, Error> {
+    let one_sweep = choice.pyramid_height.is_none_or(|height| height == 1);
+    match group.applies.as_slice() {
+        [apply] if strategy.leaves_rows() && one_sweep => {
+            sweep_rows::of(subject.program, (apply, group.place))
+        }
+        _ => Ok(SweepRows::default()),
+    }
 }
 
 /// The first strategy that takes a group, with its shape.
-fn shape<'c>(
-    subject: &Subject<'c, '_>,
+fn shape<'c, 'p>(
+    subject: &Subject<'c, 'p>,
     choice: &Choice,
     (groups, group): (&[Group<'c, '_>], &Group<'c, '_>),
-) -> Result<(&'static dyn Strategy, Shape), Error> {
+) -> Result<Shaped<'c, 'p>, Error> {
     let rank = group.hull.rank();
     let mut declined = None;
     for strategy in strategies::sweeping(subject, choice.strategy.as_deref(), groups)? {
+        let enough = enough(subject, choice, (strategy, group))?;
+        let group = &group.with_rows(&enough);
         let shape = strategies::for_rank(strategy.name(), rank)
             .and_then(|strategy| strategy.shape(subject, group))
             .and_then(|shape| {
@@ -162,7 +193,7 @@ fn shape<'c>(
                 Ok(shape)
             });
         match shape {
-            Ok(shape) => return Ok((strategy, shape)),
+            Ok(shape) => return Ok(Shaped { strategy, shape, enough }),
             Err(error) if error.is_decline() => declined = Some(error),
             Err(error) => return Err(error),
         }

@@ -15,6 +15,7 @@ mod pieces;
 mod processor;
 mod reductions;
 mod relays;
+mod rows;
 mod schedules;
 mod sweeps;
 mod windows;

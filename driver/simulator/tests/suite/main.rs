@@ -17,6 +17,7 @@ mod patches;
 mod plans;
 mod relays;
 mod residents;
+mod rows;
 mod series;
 mod sweeps;
 mod traffic;

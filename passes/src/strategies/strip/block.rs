@@ -3,7 +3,6 @@
 use super::code::{Strips, Tile};
 use super::in_flight::{Before, InFlight};
 use super::plan::Warps;
-use super::windows;
 use crate::analysis::lane_addresses;
 use crate::kernel::in_flight::TileRow;
 use crate::kernel::lanes::WARP;
@@ -89,7 +88,7 @@ impl<'c> Block<'c, '_> {
     ) -> Result<(), Error> {
         let (zero, one) = (builder.index(0)?, builder.index(1)?);
         let apart = [("llvm.loop_annotation", apart(builder.context)?)];
-        let initial = windows::zeros(&self.strips.windows, builder)?;
+        let initial = self.strips.initial(builder)?;
         let turns = builder.add_constant(self.all, AHEAD + BEHIND)?;
         // The first turn loads already.
         if let Some(before) = before {
@@ -101,7 +100,12 @@ impl<'c> Block<'c, '_> {
             let now = builder.add_constant(turn, -AHEAD)?;
             self.turn(builder, (tile_row, now), carried, before)
         };
-        builder.carry_with((zero, turns, one), &initial, &apart, turn).map(|_| ())
+        let carried = builder.carry_with((zero, turns, one), &initial, &apart, turn)?;
+        let computes = self.is_before(builder, self.warps.strips)?;
+        builder.when(computes, |builder| {
+            let tile = self.tile(builder, (tile_row, zero), self.role)?;
+            self.strips.store_row_values(builder, tile.tile, &carried)
+        })
     }
 
     /// The work of each warp between two barriers. Each role has a branch of its own, so that no
@@ -114,7 +118,7 @@ impl<'c> Block<'c, '_> {
         before: Option<&Before<'c, '_>>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let warps = &self.warps;
-        let types = windows::types(&self.strips.windows);
+        let types = self.strips.carried()?;
         builder.choose(
             self.is_before(builder, warps.strips)?,
             &types,

@@ -3,10 +3,11 @@
 use super::coverage::Coverage;
 use super::geometry::Geometry;
 use super::old_values::OldValues;
+use super::row_values::Leaving;
 use super::sequences::Sequence;
 use super::windows::{self, Kept, Window};
 use crate::kernel::early_loads::Groups;
-use crate::kernel::lanes::{self, WARP};
+use crate::kernel::lanes;
 use crate::kernel::scope::Scope;
 use melior::ir::{AffineMap, ValueLike};
 use std::cell::RefCell;
@@ -39,8 +40,10 @@ pub struct Strips<'c, 'p> {
     pub old: Vec<(OldValues<'c>, Val<'c>)>,
     /// Sequences, with their buffers: `2 x strips x values`.
     pub sequences: Vec<(Sequence<'c>, Val<'c>)>,
-    /// New values on their way to memory: `strips x rows x lanes x times` of each output.
-    pub results: Vec<Val<'c>>,
+    /// New values on their way to memory: `strips x rows x lanes x times` of each stored field.
+    pub results: BTreeMap<&'c str, Val<'c>>,
+    /// What the sweep leaves of values that it does not store.
+    pub leaving: &'p Leaving<'c>,
     /// Rows and columns of the grid.
     pub extents: [Val<'c>; 2],
     /// The first point.
@@ -74,16 +77,33 @@ pub struct Tile<'c> {
 /// How a point's piece is found.
 #[derive(Clone, Copy)]
 pub enum Points<'c, 'r> {
-    /// The main piece covers all points.
+    /// The main piece covers all points, of which no value stays in last rows.
     Main,
+    /// The main piece covers all points.
+    Last,
     /// Pieces are evaluated at the nearest point that they cover, and selected.
     Nearest(&'r Coverage<'c>),
     /// A branch stands before each piece.
     Branches,
 }
 
+impl Points<'_, '_> {
+    /// Whether the main piece covers all points, of which no value stays in last rows.
+    fn is_main(self) -> bool {
+        matches!(self, Self::Main)
+    }
+
+    /// Whether the main piece covers all points.
+    pub fn is_in_main(self) -> bool {
+        matches!(self, Self::Main | Self::Last)
+    }
+}
+
 /// Times whose values from the strip above are loaded at once.
 const HANDED: i64 = 4;
+
+/// Times whose values are looked at together for the value of a row.
+const LOOKED: usize = 8;
 
 /// Operations of point functions in the body of a tile's loop.
 const BODY: i64 = 1200;
@@ -96,7 +116,7 @@ impl<'c> Strips<'c, '_> {
         tile: Tile<'c>,
         carried: &[Val<'c>],
     ) -> Result<Vec<Val<'c>>, Error> {
-        let types = windows::types(&self.windows);
+        let types = self.carried()?;
         let nearest = |builder: &Builder<'c>, settled| {
             let coverage = self.coverage(builder, tile, settled)?;
             self.times(builder, tile, carried, Points::Nearest(&coverage))
@@ -117,7 +137,15 @@ impl<'c> Strips<'c, '_> {
             Some(interior) => builder.choose(
                 interior,
                 &types,
-                |builder| self.times(builder, tile, carried, Points::Main),
+                |builder| {
+                    let Some(last) = self.has_last_rows(builder, tile)? else {
+                        return self.times(builder, tile, carried, Points::Main);
+                    };
+                    let version = |points| {
+                        move |builder: &Builder<'c>| self.times(builder, tile, carried, points)
+                    };
+                    builder.choose(last, &types, version(Points::Last), version(Points::Main))
+                },
                 rim,
             ),
         }
@@ -164,34 +192,52 @@ impl<'c> Strips<'c, '_> {
         let width = self.geometry.width;
         let times = self.times_per_body(points)?;
         let bounds = (builder.index(0)?, builder.index(width)?, builder.index(times)?);
+        let of_windows = windows::types(&self.windows).len();
         builder.carry(bounds, carried, |builder, start, carried| {
+            let (windows, values) = carried.split_at(of_windows.min(carried.len()));
+            let mut row_values = values.to_vec();
             self.bodies.borrow_mut().push(Groups::new(builder.block));
             let group = times.min(HANDED);
             let load =
                 |time| self.handed(builder, tile, (builder.add_constant(start, time)?, group));
             let mut handed = load(0)?.into_iter();
-            let mut carried = carried.to_vec();
+            let mut carried = windows.to_vec();
+            let mut waiting: Vec<Vec<Vec<Val>>> = Vec::new();
+            let combine = |builder: &Builder<'c>, end: i64, before, waiting: &mut Vec<_>| {
+                let results = std::mem::take(waiting);
+                let count = i64::try_from(results.len()).unwrap_or(0);
+                let time = builder.add_constant(start, end - count)?;
+                self.combine(builder, (tile, time), &results, (before, points))
+            };
             for first in (0..times).step_by(usize::try_from(group).unwrap_or(1)) {
                 // A group ahead, so that no time waits for shared memory.
                 let next = if first + group < times { load(first + group)? } else { Vec::new() };
                 let (mut results, mut handed_on) = (Vec::new(), Vec::new());
-                for (time, handed) in (first..).zip(handed) {
-                    let begins = time == first && time > 0;
-                    let time = builder.add_constant(start, time)?;
+                for (number, handed) in (first..).zip(handed) {
+                    let begins = number == first && number > 0;
+                    let time = builder.add_constant(start, number)?;
                     if let Some(groups) = self.bodies.borrow_mut().last_mut().filter(|_| begins) {
                         groups.next();
                     }
                     let mut kept = windows::unpack(&self.windows, &carried);
                     handed_on.push(self.last_rows(&kept)?);
-                    results.push(self.time(builder, (tile, time), &handed, &mut kept, points)?);
+                    self.take(builder, &handed, &mut kept)?;
+                    // While values of the lane above are on their way.
+                    if waiting.len() >= LOOKED {
+                        row_values = combine(builder, number, row_values, &mut waiting)?;
+                    }
+                    let new = self.time(builder, (tile, time), &mut kept, points)?;
+                    waiting.push(new.clone());
+                    results.push(new);
                     carried = windows::pack(&self.windows, &kept);
                 }
                 handed = next.into_iter();
                 // At once, while the next time waits for its shuffle.
-                self.put(builder, (tile, start, first), &results)?;
+                self.put(builder, (tile, start, first), &results, points)?;
                 self.hand_on(builder, (tile, start, first), &handed_on)?;
             }
-            Ok(carried)
+            let row_values = combine(builder, times, row_values, &mut waiting)?;
+            Ok([carried, row_values].concat())
         })
     }
 
@@ -203,6 +249,7 @@ impl<'c> Strips<'c, '_> {
         builder: &Builder<'c>,
         (tile, start, first): (Tile<'c>, Val<'c>, i64),
         results: &[Vec<Vec<Val<'c>>>],
+        points: Points<'c, '_>,
     ) -> Result<(), Error> {
         let times = i64::try_from(results.len()).unwrap_or(1);
         let slot = builder.add(self.kept_slot(builder, tile.time)?, start)?;
@@ -212,10 +259,11 @@ impl<'c> Strips<'c, '_> {
         // Times may come one by one: each of the first slots is repeated when it comes.
         let repeats = at_once > 1 && first < at_once;
         let repeated = usize::try_from(at_once.min(times)).ok().filter(|_| repeats);
-        let outputs = self.apply.outputs.iter().zip(&self.results).enumerate();
-        // A temp field that nobody reads later is not stored.
-        let stored = outputs.filter(|(_, ((field, _), _))| self.targets.contains_key(field));
-        for (output, (_, buffer)) in stored {
+        for (output, (field, _)) in self.apply.outputs.iter().enumerate() {
+            let whole = self.targets.contains_key(field);
+            // A temp field that nobody reads later is not stored.
+            let stored = self.results.get(field).filter(|_| whole || !points.is_main());
+            let Some(buffer) = stored else { continue };
             for row in 0..self.geometry.rows {
                 let at = usize::try_from(row).unwrap_or(0);
                 let values: Vec<_> =
@@ -242,7 +290,7 @@ impl<'c> Strips<'c, '_> {
     fn times_per_body(&self, points: Points<'c, '_>) -> Result<i64, Error> {
         let mut operations = 0;
         let pieces = match (points, &self.apply.main) {
-            (Points::Main, Some(main)) => std::slice::from_ref(main),
+            (Points::Main | Points::Last, Some(main)) => std::slice::from_ref(main),
             _ => self.apply.pieces.as_slice(),
         };
         for piece in pieces {
@@ -254,65 +302,20 @@ impl<'c> Strips<'c, '_> {
         Ok((1..=width).rev().find(|times| width % times == 0 && times * each <= BODY).unwrap_or(1))
     }
 
-    /// The values that the strip above hands to some times of a tile: by time, then window and row.
-    fn handed(
-        &self,
-        builder: &Builder<'c>,
-        tile: Tile<'c>,
-        (start, times): (Val<'c>, i64),
-    ) -> Result<Vec<Vec<Val<'c>>>, Error> {
-        let slot = builder.add(self.slot(builder, tile.time)?, start)?;
-        let mut handed: Vec<_> = (0..times).map(|_| Vec::new()).collect();
-        for (window, ring) in self.windows.iter().zip(&self.rings) {
-            let vector = lanes::vector_length(window.element, times);
-            for row in 0..window.above() {
-                let at = [tile.strip, builder.index(row)?, slot];
-                let values = lanes::load(builder, *ring, &at, times, vector)?;
-                handed.iter_mut().zip(values).for_each(|(time, value)| time.push(value));
-            }
-        }
-        Ok(handed)
-    }
-
-    /// The newest values of the rows that lanes hand on, by window and row.
-    fn last_rows(&self, kept: &[Kept<'c>]) -> Result<Vec<Val<'c>>, Error> {
-        let rows = self.windows.iter().zip(kept);
-        let rows = rows.flat_map(|(window, kept)| (1..=window.above()).map(|row| kept.last(row)));
-        rows.collect()
-    }
-
     /// The slot of a new value of a time on its way to memory.
     pub fn kept_slot(&self, builder: &Builder<'c>, time: Val<'c>) -> Result<Val<'c>, Error> {
         builder.binary("arith.andi", time, builder.index(self.geometry.kept_times() - 1)?)
     }
 
-    /// The slot of a ring for the value that the first lane takes at a time.
-    pub fn slot(&self, builder: &Builder<'c>, time: Val<'c>) -> Result<Val<'c>, Error> {
-        builder.binary("arith.andi", time, builder.index(self.geometry.ring() - 1)?)
-    }
-
-    /// One time: takes values of the lane above and computes the lane's rows.
-    /// The new values, by row and output.
+    /// Computes the lane's rows at a time. The new values, by row and output.
     fn time(
         &self,
         builder: &Builder<'c>,
         (tile, time): (Tile<'c>, Val<'c>),
-        handed: &[Val<'c>],
         kept: &mut [Kept<'c>],
         points: Points<'c, '_>,
     ) -> Result<Vec<Vec<Val<'c>>>, Error> {
         let geometry = &self.geometry;
-        // A ring of lanes: no lane reads the last lane's value, so it passes on what is handed.
-        let last = builder.compare(Compare::Eq, self.lane, builder.index(WARP - 1)?)?;
-        let above = builder.add_constant(self.lane, WARP - 1)?;
-        let above = builder.binary("arith.andi", above, builder.index(WARP - 1)?)?;
-        let mut handed = handed.iter();
-        for (window, kept) in self.windows.iter().zip(kept.iter_mut()) {
-            for (row, handed) in (1..=window.above()).zip(handed.by_ref()) {
-                let value = builder.select(last, *handed, kept.last(row)?)?;
-                kept.take(row, lanes::broadcast(builder, value, above)?);
-            }
-        }
         let mut results = Vec::new();
         for row in 0..geometry.rows {
             let values = self.point(builder, (tile, time), row, kept, points)?;
@@ -325,39 +328,6 @@ impl<'c> Strips<'c, '_> {
             results.push(values);
         }
         Ok(results)
-    }
-
-    /// The last lane's last rows go to the strip below, several times at once: those of the time
-    /// before the first one, which is `first` times behind the start of a body, and of the times
-    /// behind it but the last, so that accesses are aligned.
-    fn hand_on(
-        &self,
-        builder: &Builder<'c>,
-        (tile, start, first): (Tile<'c>, Val<'c>, i64),
-        times: &[Vec<Val<'c>>],
-    ) -> Result<(), Error> {
-        let geometry = &self.geometry;
-        if geometry.above == 0 {
-            return Ok(());
-        }
-        let last = builder.compare(Compare::Eq, self.lane, builder.index(WARP - 1)?)?;
-        let below = builder.add_constant(tile.strip, 1)?;
-        builder.when(last, |builder| {
-            let time = builder.add_constant(tile.time, -1 - geometry.handover())?;
-            let slot = builder.add(self.slot(builder, time)?, start)?;
-            let slot = builder.add_constant(slot, first)?;
-            let count = i64::try_from(times.len()).unwrap_or(1);
-            let rings = self.windows.iter().zip(&self.rings);
-            let rows = rings.flat_map(|ring| (0..ring.0.above()).map(move |row| (ring, row)));
-            for (place, ((window, ring), row)) in rows.enumerate() {
-                let vector = lanes::vector_length(window.element, count);
-                let values = times.iter().filter_map(|rows| rows.get(place).copied());
-                let values: Vec<_> = values.collect();
-                let at = [below, builder.index(row)?, slot];
-                lanes::store(builder, &values, *ring, &at, vector)?;
-            }
-            Ok(())
-        })
     }
 
     /// The place of a lane's row at the first time of a tile, from the first point.

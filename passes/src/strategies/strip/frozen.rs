@@ -9,18 +9,27 @@ use crate::kernel::interior;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::tiled::{Apply, Keeps};
+use stencil_dialects::tiled::{Apply, Keeps, Rows};
 
 /// How many rows lie before the first strip: those above a function's only piece. None where their
 /// number is not known, and where they are fewer than strips read.
-pub fn rows(apply: &Apply, hull: &Hull, geometry: &Geometry) -> i64 {
+pub fn rows((apply, rows): (&Apply, &Rows), hull: &Hull, geometry: &Geometry) -> i64 {
     let [piece] = apply.pieces.as_slice() else { return 0 };
     let keeps = apply.keeps == Keeps::Old
-        && apply.outputs.iter().all(|(field, _)| apply.kept(field).is_some());
-    let gap = interior::difference(piece.lower, hull.lower);
-    let rows = gap.and_then(|gap| gap.first().copied()).unwrap_or(0);
-    let few = rows.unsigned_abs() <= FARTHEST;
-    if keeps && few && geometry.above > 0 && rows >= geometry.above { rows } else { 0 }
+        && apply
+            .outputs
+            .iter()
+            .all(|(field, _)| apply.kept(field).is_some() || rows.of(field).is_some());
+    let before = |lower| {
+        let gap = interior::difference(lower, hull.lower);
+        gap.and_then(|gap| gap.first().copied()).unwrap_or(0)
+    };
+    let frozen = before(piece.lower);
+    // A strip computes each row of a reduction's box.
+    let beside = rows.values.iter().all(|row| before(row.piece.lower) >= frozen);
+    let few = frozen.unsigned_abs() <= FARTHEST;
+    let all = keeps && few && beside && geometry.above > 0 && frozen >= geometry.above;
+    if all { frozen } else { 0 }
 }
 
 impl<'c> Strips<'c, '_> {

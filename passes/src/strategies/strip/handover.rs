@@ -3,6 +3,7 @@
 //! at once, before the tile of columns that holds them is complete.
 
 use super::code::{Strips, Tile};
+use super::row_values::Last;
 use super::transfers::load_where;
 use crate::kernel::lanes::{self, WARP};
 use stencil_dialects::builder::{Builder, Compare};
@@ -33,9 +34,9 @@ impl<'c> Strips<'c, '_> {
         let slot = self.slot(builder, time)?;
         let end = builder.add_constant(tile.row, geometry.strip())?;
         for (window, ring) in self.windows.iter().zip(&self.rings) {
-            let target = self.target(window.field)?;
             let vector = lanes::vector_length(window.element, width);
             for row in 1..=window.above() {
+                let (target, handed) = self.handed_rows(window.field)?;
                 let at = [builder.index(geometry.strips)?, builder.index(row - 1)?, slot];
                 let values = lanes::load(builder, *ring, &at, width, vector)?;
                 let place = builder.add_constant(end, -row)?;
@@ -49,8 +50,8 @@ impl<'c> Strips<'c, '_> {
                     builder.compare(Compare::Lt, last, columns)?,
                 )?;
                 let store = |builder: &Builder<'c>, column: Val<'c>, value: Val<'c>| {
-                    let point = self.point_at(builder, [place, column])?;
-                    let cell = self.scope.cell(builder, window.field, &point)?;
+                    let above = [place, column];
+                    let cell = self.handed_cell(builder, (window.field, handed), row, above)?;
                     builder.store(value, target, &cell)
                 };
                 let whole_tile = |builder: &Builder<'c>| -> Result<_, Error> {
@@ -78,19 +79,31 @@ impl<'c> Strips<'c, '_> {
     /// Loads the values above a block that a tile of its first strip reads: new ones of the block
     /// above.
     pub fn load_above(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
-        self.load_above_from(builder, tile, |field| self.target(field))
+        self.load_above_from(builder, tile, |builder, field, (row, place), there| {
+            let (target, handed) = self.handed_rows(field)?;
+            let cell = self.handed_cell(builder, (field, handed), row, place)?;
+            load_where(builder, Some(there), target, &cell)
+        })
     }
 
-    /// The same for the first block: old values, as no function writes the rows before it.
+    /// The same for the first block: old values, as no function writes the rows before it. Those
+    /// of a field with last rows alone are zeros.
     pub fn load_frozen(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
-        self.load_above_from(builder, tile, |field| self.source(field))
+        self.load_above_from(builder, tile, |builder, field, (_, place), there| {
+            if self.leaving.last.contains_key(field) {
+                return builder.zero(self.scope.program.field(field)?.element);
+            }
+            let point = self.point_at(builder, place)?;
+            let cell = self.scope.cell(builder, field, &point)?;
+            load_where(builder, Some(there), self.source(field)?, &cell)
+        })
     }
 
     fn load_above_from(
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
-        from: impl Fn(&str) -> Result<Val<'c>, Error>,
+        load: impl Fn(&Builder<'c>, &str, (i64, [Val<'c>; 2]), Val<'c>) -> Result<Val<'c>, Error>,
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
         let width = builder.index(geometry.width)?;
@@ -99,19 +112,44 @@ impl<'c> Strips<'c, '_> {
             let now = builder.add(tile.time, self.lane)?;
             let slot = self.slot(builder, now)?;
             for (window, ring) in self.windows.iter().zip(&self.rings) {
-                let from = from(window.field)?;
                 for row in 1..=window.above() {
                     let column = builder.add_constant(now, geometry.column_above(row))?;
                     let there = builder.within(column, (builder.index(0)?, self.extents[1]))?;
                     let place = [builder.add_constant(tile.row, -row)?, column];
-                    let point = self.point_at(builder, place)?;
-                    let cell = self.scope.cell(builder, window.field, &point)?;
-                    let value = load_where(builder, Some(there), from, &cell)?;
+                    let value = load(builder, window.field, (row, place), there)?;
                     builder.store(value, *ring, &[tile.strip, builder.index(row - 1)?, slot])?;
                 }
             }
             Ok(())
         })
+    }
+
+    /// The buffer in which a block finds the rows above, and the field that it belongs to where
+    /// the sweep leaves rows alone.
+    fn handed_rows(&self, field: &str) -> Result<(Val<'c>, Option<&Last<'c>>), Error> {
+        match self.leaving.last.get(field) {
+            Some(last) => Ok((last.buffer, Some(last))),
+            None => Ok((self.target(field)?, None)),
+        }
+    }
+
+    /// The cell of a row above a block, counted from the last as 1, at some place. All tile rows of
+    /// a sweep hand on the same rows: a block has loaded a column's values long before it hands on
+    /// its own, and the block below it waits for these.
+    fn handed_cell(
+        &self,
+        builder: &Builder<'c>,
+        (field, last): (&str, Option<&Last<'c>>),
+        row: i64,
+        [place, column]: [Val<'c>; 2],
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let Some(Last { rows, .. }) = last else {
+            let point = self.point_at(builder, [place, column])?;
+            return self.scope.cell(builder, field, &point);
+        };
+        let place = builder.add_constant(self.extents[0], -rows.kept - row)?;
+        let point = self.point_at(builder, [place, column])?;
+        self.scope.cell(builder, rows.rows, &point)
     }
 
     /// The buffer with the new values of a field that is read in its own sweep.

@@ -18,7 +18,8 @@
 //!
 //! Needs: tile kernels of strategy `strip` with one apply in two dimensions. Guarantees: a
 //! `gpu.func` for each, with an argument for its flags and one for their epoch. Tiles whose points
-//! all lie in the main piece run code of their own.
+//! all lie in the main piece run code of their own. Fields of `tiled.last_rows` have these rows in
+//! memory alone, and reductions of `tiled.row_values` are computed row by row (`row_values.rs`).
 //!
 //! Declines: dependences that lead above the rows of the lane before, reads from more than 16 cells
 //! away, reads of old values by a boundary rule, fields on different points, elements that lanes
@@ -33,6 +34,7 @@ use super::geometry::StripShape;
 use super::in_flight::InFlight;
 use super::old_values::OldValues;
 use super::plan::{Function, Plan, Warps};
+use super::row_values::Leaving;
 use super::{NAME, Strip};
 use crate::analysis::hull::Hull;
 use crate::analysis::swept::reads_no_old;
@@ -87,7 +89,7 @@ impl Pass for LowerStrip {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let kernels = tile_kernels::of_strategy(module, NAME)?;
+        let kernels = tile_kernels::leaving_rows(module, NAME)?;
         tile_kernels::lower(module, &kernels, |subject, kernel| {
             let at = |error: Error| error.at(mlir::place(kernel.op.location()));
             lower(context, subject, kernel, &self.limits).map_err(at)
@@ -98,13 +100,15 @@ impl Pass for LowerStrip {
 /// The plan of an apply with tiles of some cells.
 pub fn plan<'c>(
     subject: &Subject<'c, '_>,
-    apply: &Apply<'c>,
+    (kernel, apply): (&Kernel<'c>, &Apply<'c>),
     (tile, per_thread, sweeps): (&[i64], &[i64], i64),
 ) -> Result<Plan<'c>, Error> {
-    let updates: Vec<_> = apply.outputs.iter().map(|(field, _)| *field).collect();
-    let kept = updates.iter().copied().filter(|field| apply.kept(field).is_some()).collect();
+    let updates = || apply.outputs.iter().map(|(field, _)| *field);
+    let kept = updates().filter(|field| apply.kept(field).is_some()).collect();
+    let last_rows = |field| kernel.rows.of(field).is_some_and(|rows| rows.kept > 0);
+    let stored = updates().filter(|field| kernel.stores(field) || last_rows(field)).collect();
     let (program, pieces) = (subject.program, apply.pieces.as_slice());
-    let function = Function { module: subject.module, program, pieces, updates: &updates, kept };
+    let function = Function { module: subject.module, program, pieces, stored, kept };
     Plan::with_sweeps(&function, shape(tile, per_thread)?, sweeps)
 }
 
@@ -120,11 +124,12 @@ fn lower<'c>(
         return Err(Error::declined(Decline::Applies, message));
     };
     super::admit_wave(&kernel.wave)?;
-    tile_kernels::check_stored(subject.program, kernel)?;
+    let above = |offset: &[i64]| offset.first().is_some_and(|rows| *rows < 0);
+    tile_kernels::check_stored_from(subject.program, kernel, &above)?;
     let hull = tile_kernels::hull(context, subject.program, kernel)?;
     super::admit(hull.alike)?;
     let (schedule, sweeps) = (&kernel.schedule, kernel.wave.all_sweeps());
-    let plan = plan(subject, apply, (&schedule.tile, &schedule.per_thread, sweeps))?;
+    let plan = plan(subject, (kernel, apply), (&schedule.tile, &schedule.per_thread, sweeps))?;
     let in_flight = match sweeps {
         1 => None,
         _ => {
@@ -143,7 +148,7 @@ fn lower<'c>(
     };
     let constant = |value| AffineExpr::constant(context, value);
     let geometry = &plan.geometry;
-    let frozen = frozen::rows(apply, &hull, geometry);
+    let frozen = frozen::rows((apply, &kernel.rows), &hull, geometry);
     let counts = [
         AffineExpr::ceil_div(rows + constant(-frozen), constant(geometry.block())),
         AffineExpr::ceil_div(columns, constant(geometry.width))
@@ -165,20 +170,20 @@ fn lower<'c>(
     };
     let made = resident::build(context, subject, kernel, &blocks)?;
     let code = (plan, hull, frozen, in_flight);
-    body(subject, apply, code, ([rows, columns], counts), made)
+    body(subject, (kernel, apply), code, ([rows, columns], counts), made)
 }
 
 /// Builds the body of a kernel, from the rows and columns of its grid, and from its tile rows and
 /// the tiles of a strip.
 fn body<'c>(
     subject: &Subject<'c, '_>,
-    apply: &Apply<'c>,
+    (kernel, apply): (&Kernel<'c>, &Apply<'c>),
     (plan, hull, frozen, in_flight): (Plan<'c>, Hull<'c>, i64, Option<InFlight>),
     (extents, counts): ([AffineExpr<'c>; 2], [AffineExpr<'c>; 2]),
     (made, blocks): (KernelFunction<'c>, i64),
 ) -> Result<(), Error> {
     let KernelFunction { builder, op, arguments, shared } = made;
-    let Arguments { sources, targets, params, scalars, step, flags, epoch, .. } = arguments;
+    let Arguments { mut sources, mut targets, params, scalars, step, flags, epoch, .. } = arguments;
     let Some(flags) = flags.zip(epoch) else {
         return Err(Error::internal("a wavefront kernel without flags"));
     };
@@ -195,6 +200,8 @@ fn body<'c>(
     let (rings, shared) = shared.split_at(plan.windows.len().min(shared.len()));
     let (buffers, shared) = shared.split_at(plan.old.len().min(shared.len()));
     let (loaded, results) = shared.split_at(plan.sequences.len().min(shared.len()));
+    let rows = Leaving::of(kernel, &mut targets)?;
+    sources.retain(|field, _| !kernel.rows.fields().any(|rows| rows == *field));
     let filled = filled(&builder, &scope, apply, &plan.old)?;
     let thread = tile_place::number(&builder, "gpu.thread_id", "x")?;
     let lanes = builder.index(WARP)?;
@@ -209,7 +216,8 @@ fn body<'c>(
         rings: rings.to_vec(),
         old: plan.old.into_iter().zip(buffers.iter().copied()).collect(),
         sequences: plan.sequences.into_iter().zip(loaded.iter().copied()).collect(),
-        results: results.to_vec(),
+        results: plan.stored.into_iter().zip(results.iter().copied()).collect(),
+        leaving: &rows,
         extents,
         lower,
         frozen,

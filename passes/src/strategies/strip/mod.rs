@@ -5,6 +5,7 @@ mod apart;
 mod block;
 mod code;
 mod coverage;
+mod exchange;
 mod frozen;
 mod geometry;
 mod handover;
@@ -14,6 +15,7 @@ mod old_values;
 mod plan;
 mod point;
 mod rims;
+mod row_values;
 mod sequences;
 mod transfers;
 mod wave;
@@ -75,6 +77,10 @@ impl Strategy for Strip {
         true
     }
 
+    fn leaves_rows(&self) -> bool {
+        true
+    }
+
     fn fuses_steps(&self) -> bool {
         false
     }
@@ -102,12 +108,15 @@ impl Strategy for Strip {
         let (program, pieces) = (subject.program, apply.pieces.as_slice());
         let kept = apply.updates.iter().copied().filter(|field| group.keeps(apply, field));
         let module = subject.module;
-        let function =
-            Function { module, program, pieces, updates: &apply.updates, kept: kept.collect() };
+        let transfers = &group.transfers;
+        let stored: Vec<_> = transfers.stored.union(&transfers.last_rows).copied().collect();
+        let function = Function { module, program, pieces, stored, kept: kept.collect() };
         let dependences = program.dependences(pieces)?;
         let above = dependences.iter().filter_map(|vector| vector.first()?.checked_neg());
         let above = above.fold(1, i64::max);
-        let (copies, operations) = copies(program)?;
+        let (mut copies, operations) = copies(program)?;
+        // Tiles with last rows have code of their own.
+        copies += i64::from(!transfers.last_rows.is_empty());
         let shapes = SHAPES.map(|[rows, strips, width]| {
             let rows = above.max(rows);
             StripShape { rows, strips, width }

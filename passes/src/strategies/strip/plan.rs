@@ -24,6 +24,8 @@ pub struct Plan<'c> {
     pub old: Vec<OldValues<'c>>,
     /// Sequences in shared memory.
     pub sequences: Vec<Sequence<'c>>,
+    /// The fields whose new values warps store.
+    pub stored: Vec<&'c str>,
     /// The roles of a block's warps.
     pub warps: Warps,
     /// Cells per dimension and the type of each shared buffer: rings, old values, sequences,
@@ -112,8 +114,8 @@ pub struct Function<'c, 'p> {
     pub program: &'p Program<'c>,
     /// Its pieces.
     pub pieces: &'p [Piece<'c>],
-    /// The fields that it updates.
-    pub updates: &'p [&'c str],
+    /// The fields whose new values warps store.
+    pub stored: Vec<&'c str>,
     /// Those of them that keep old values where no piece lies.
     pub kept: Vec<&'c str>,
 }
@@ -137,7 +139,7 @@ impl<'c> Plan<'c> {
         sweeps: i64,
     ) -> Result<Self, Error> {
         let program = function.program;
-        for field in function.updates {
+        for field in &function.stored {
             if !matches!(mlir::bit_width(program.field(field)?.element), Some(8 | 16 | 32 | 64)) {
                 let message =
                     format!("lanes can't exchange values of @{field}; leave the strategy open");
@@ -169,7 +171,8 @@ impl<'c> Plan<'c> {
         let each = if few && old.iter().any(|old| !old.only_rims) { 2 } else { 1 };
         let loaders = if old.is_empty() && sequences.is_empty() { 0 } else { each };
         let warps = Warps { strips: geometry.strips, loaders, before: sweeps > 1 };
-        let mut plan = Self { geometry, windows, old, sequences, warps, buffers: Vec::new() };
+        let (stored, buffers) = (function.stored.clone(), Vec::new());
+        let mut plan = Self { geometry, windows, old, sequences, stored, warps, buffers };
         plan.buffers = plan.buffers(function)?;
         Ok(plan)
     }
@@ -191,7 +194,7 @@ impl<'c> Plan<'c> {
             let length = sequence.length(geometry);
             buffers.push((vec![2, geometry.strips, length], sequence.element));
         }
-        for field in function.updates {
+        for field in &function.stored {
             let element = function.program.field(field)?.element;
             let pitch = pitch(element, geometry.kept_times(), true);
             buffers.push((vec![geometry.strips, geometry.rows, WARP, pitch], element));

@@ -48,7 +48,7 @@ impl<'c> Strips<'c, '_> {
             code(builder, &at)
         };
         match (points, &self.apply.main) {
-            (Points::Main, Some(main)) => at(&point, builder, &|builder, at| {
+            (Points::Main | Points::Last, Some(main)) => at(&point, builder, &|builder, at| {
                 self.evaluate(builder, main, at, (tile, time, row), kept)
             }),
             (Points::Nearest(coverage), _) => {

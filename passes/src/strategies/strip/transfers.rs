@@ -26,11 +26,19 @@ impl<'c> Strips<'c, '_> {
         let inside = self.inside(builder, tile, [0; 2], [self.geometry.width - 1, 0])?;
         let with = |checked| {
             move |builder: &Builder<'c>| {
-                self.store_rows(builder, tile, checked).map(|()| Vec::new())
+                let stored = Stored::Fields { checked };
+                self.store_rows(builder, tile, stored).map(|()| Vec::new())
             }
         };
-        let some = builder.compare(Compare::Lt, tile.row, self.extents[0])?;
-        builder.when(some, |builder| builder.choose(inside, &[], with(false), with(true)).map(drop))
+        if !self.targets.is_empty() {
+            let some = builder.compare(Compare::Lt, tile.row, self.extents[0])?;
+            let all = |builder: &Builder<'c>| builder.choose(inside, &[], with(false), with(true));
+            builder.when(some, |builder| all(builder).map(drop))?;
+        }
+        match self.has_last_rows(builder, tile)? {
+            None => Ok(()),
+            Some(last) => builder.when(last, |b| self.store_rows(b, tile, Stored::LastRows)),
+        }
     }
 
     /// Whether a tile lies inside the grid, with some lanes above and below it, and some columns
@@ -57,9 +65,10 @@ impl<'c> Strips<'c, '_> {
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
-        checked: bool,
+        stored: Stored,
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
+        let fields = self.stored(stored);
         let vector = self.stored_at_once()?;
         // Lanes side by side in a row.
         let side = geometry.width / vector;
@@ -86,23 +95,25 @@ impl<'c> Strips<'c, '_> {
                     let place_column = builder.add(late, later)?;
                     let point = self.point_at(builder, [place_row, place_column])?;
                     let [rows, columns] = self.extents;
-                    let inside = match checked {
-                        false => None,
-                        true => Some(builder.both(
-                            builder.compare(Compare::Lt, place_row, rows)?,
-                            builder.within(place_column, (builder.index(0)?, columns))?,
+                    let zero = builder.index(0)?;
+                    let first = match stored {
+                        Stored::Fields { checked: false } => None,
+                        Stored::Fields { checked: true } => Some(zero),
+                        Stored::LastRows => Some(builder.add_constant(rows, -self.leaving.kept)?),
+                    };
+                    let inside = match first {
+                        None => None,
+                        Some(first) => Some(builder.both(
+                            builder.within(place_row, (first, rows))?,
+                            builder.within(place_column, (zero, columns))?,
                         )?),
                     };
                     let slot = self.kept_slot(builder, builder.add(tile.time, later)?)?;
-                    let mut values = vec![Vec::new(); self.results.len()];
+                    let mut values = vec![Vec::new(); fields.len()];
                     for slot in (0..vector).map(|cells| builder.add_constant(slot, cells)) {
                         let from = [tile.strip, row, lane, slot?];
-                        let outputs = self.apply.outputs.iter().zip(&self.results);
-                        for (values, ((field, _), buffer)) in values.iter_mut().zip(outputs) {
-                            if !self.targets.contains_key(field) {
-                                continue;
-                            }
-                            values.push(load_where(builder, inside, *buffer, &from)?);
+                        for (values, to) in values.iter_mut().zip(&fields) {
+                            values.push(load_where(builder, inside, to.results, &from)?);
                         }
                     }
                     loaded.push((point, lane, inside, values));
@@ -110,7 +121,8 @@ impl<'c> Strips<'c, '_> {
                 for (point, lane, inside, values) in loaded {
                     let keeps = |builder: &Builder<'c>| builder.compare(Compare::Ne, lane, handing);
                     let store = |builder: &Builder<'c>| {
-                        self.store_points(builder, &point, (&values, vector), (number, &keeps))
+                        let values = fields.iter().zip(&values);
+                        self.store_points(builder, &point, (values, vector), (number, &keeps))
                     };
                     match inside {
                         Some(inside) => builder.when(inside, store)?,
@@ -123,6 +135,22 @@ impl<'c> Strips<'c, '_> {
         Ok(())
     }
 
+    /// Where new values go.
+    fn stored(&self, stored: Stored) -> Vec<To<'c>> {
+        let all = self.apply.outputs.iter().filter_map(|(field, _)| {
+            let results = *self.results.get(field)?;
+            let (field, target) = match stored {
+                Stored::Fields { .. } => (*field, *self.targets.get(field)?),
+                Stored::LastRows => {
+                    let last = self.leaving.last.get(field)?;
+                    (last.rows.rows, last.buffer)
+                }
+            };
+            Some(To { field, target, results })
+        });
+        all.collect()
+    }
+
     /// Cells of one access to the rows of the stored fields: as many as are sure to be aligned, and
     /// of which a row has whole accesses.
     pub fn stored_at_once(&self) -> Result<i64, Error> {
@@ -130,7 +158,8 @@ impl<'c> Strips<'c, '_> {
         let columns = constant_extents(hull.lower, hull.upper);
         let columns = columns.and_then(|extents| extents.last().copied()).unwrap_or(1);
         let mut cells = self.geometry.width;
-        for field in self.targets.keys() {
+        let rows = self.leaving.last.values().filter(|last| last.rows.kept > 0);
+        for field in self.targets.keys().copied().chain(rows.map(|last| last.rows.rows)) {
             cells = cells.min(lanes::aligned_cells(&self.scope, field, self.geometry.width)?);
         }
         Ok(if columns % cells == 0 { cells } else { 1 })
@@ -138,21 +167,23 @@ impl<'c> Strips<'c, '_> {
 
     /// Stores neighbouring points of a row, from the first one on. Values that are handed to the
     /// block below are stored when they are handed on: a lane may keep its own.
-    fn store_points(
+    fn store_points<'r>(
         &self,
         builder: &Builder<'c>,
         point: &[Val<'c>],
-        (values, vector): (&[Vec<Val<'c>>], i64),
+        (values, vector): (impl Iterator<Item = (&'r To<'c>, &'r Vec<Val<'c>>)>, i64),
         (row, keeps): (i64, &Condition<'c, '_>),
-    ) -> Result<(), Error> {
-        for ((field, _), values) in self.apply.outputs.iter().zip(values) {
-            // A temp field that nobody reads later is not stored.
-            let Some(target) = self.targets.get(field).copied() else { continue };
+    ) -> Result<(), Error>
+    where
+        'c: 'r,
+    {
+        for (to, values) in values {
             let store = |builder: &Builder<'c>| {
-                let cell = self.scope.cell(builder, field, point)?;
-                lanes::store(builder, values, target, &cell, vector)
+                let cell = self.scope.cell(builder, to.field, point)?;
+                lanes::store(builder, values, to.target, &cell, vector)
             };
-            match self.hands_on(field, row) {
+            // Last rows are apart from those that are handed on.
+            match self.targets.contains_key(to.field) && self.hands_on(to.field, row) {
                 true => builder.when(keeps(builder)?, store)?,
                 false => store(builder)?,
             }
@@ -324,6 +355,22 @@ impl<'c> Strips<'c, '_> {
         let source = self.sources.get(field).copied();
         source.ok_or_else(|| Error::internal(format!("no buffer of @{field} to read")))
     }
+}
+
+/// What is stored of a tile.
+#[derive(Clone, Copy)]
+enum Stored {
+    /// Fields with all their cells; whether each is looked for in the grid.
+    Fields { checked: bool },
+    /// Last rows of the grid.
+    LastRows,
+}
+
+/// Where new values of a field go: from shared memory to a buffer of this or another field.
+struct To<'c> {
+    field: &'c str,
+    target: Val<'c>,
+    results: Val<'c>,
 }
 
 /// A condition that is computed where it is needed.

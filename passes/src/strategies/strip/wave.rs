@@ -29,7 +29,7 @@ pub fn of(
     };
     let per_thread = &kernel.schedule.per_thread;
     let sweeps = kernel.wave.all_sweeps();
-    let plan = plan(subject, apply, (tile, per_thread, sweeps))?;
+    let plan = plan(subject, (kernel, apply), (tile, per_thread, sweeps))?;
     let device = subject.device;
     let threads = u32::try_from(plan.threads()).unwrap_or(u32::MAX);
     let shared = u64::try_from(plan.shared()).unwrap_or(u64::MAX);

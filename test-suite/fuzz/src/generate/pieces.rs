@@ -25,6 +25,16 @@ pub enum End {
     High(i64),
 }
 
+impl End {
+    /// The end in a dimension of a grid with such first and last points.
+    pub fn of(&self, first: Affine, last: Affine) -> Affine {
+        match self {
+            Self::Low(distance) => first.plus(*distance),
+            Self::High(distance) => last.plus(-distance),
+        }
+    }
+}
+
 /// The ends of a box in each dimension.
 pub type Corners = Vec<(End, End)>;
 
@@ -99,12 +109,8 @@ pub fn piece(
     let mut daring = Vec::new();
     for (dimension, (lower, upper)) in corners.iter().enumerate() {
         let (first, last) = (common.lower[dimension], common.upper[dimension]);
-        let place = |end: &End| match end {
-            End::Low(distance) => first.plus(*distance),
-            End::High(distance) => last.plus(-distance),
-        };
-        region.lower.push(place(lower));
-        region.upper.push(place(upper));
+        region.lower.push(lower.of(first, last));
+        region.upper.push(upper.of(first, last));
         let fixed = last.term.is_none_or(|(param, _)| program.params[param].known != Known::Run);
         daring.push(random.percent(if fixed { 70 } else { 15 }));
     }

@@ -1,6 +1,6 @@
 //! Functions that read values of their own sweep.
 
-use super::{computes, plain_case, program, repeats, schedules};
+use super::{computes, plain_case, program, repeats, rows, schedules};
 use crate::model::*;
 use crate::random::Random;
 
@@ -10,12 +10,15 @@ pub fn sweep(seed: u64, index: u64) -> Case {
     let mut random = Random::of_case(seed, index);
     let rank = random.pick(&[1, 2, 2, 2, 2, 2, 3, 3]);
     // A strip has at least 32 rows.
-    let strips = rank == 2 && random.percent(25);
+    let strips = rank == 2 && random.percent(35);
     let most = if strips { [30, 70, 8] } else { [30, 18, 8] };
     let program = loop {
         let ruled = random.percent(30);
         let mut program = program(&mut random, rank, most, ruled, false);
         prime(&mut random, &mut program);
+        if strips && random.percent(60) {
+            rows::leave(&mut random, &mut program);
+        }
         program.steps = program.steps.min(3);
         repeats(&mut random, &mut program, 15);
         if has_any(&program) && (computes(&program) || random.percent(20)) {
