@@ -4,7 +4,7 @@
 //! that are small and no powers of two.
 //!
 //! Needs: kernels of the gpu level. Guarantees: each result has the bits of the division for every
-//! dividend, but a NaN may have others. There is no branch, so code around it can be scheduled with
+//! dividend, but a NaN may have others; a second run changes nothing. There is no branch, so code around it can be scheduled with
 //! it. Quotients of `f16` and `bf16` are computed in `f32` and rounded, which has the same bits,
 //! because `f32` has more than twice their digits.
 //!
