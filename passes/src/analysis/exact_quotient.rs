@@ -17,7 +17,7 @@
 //! | `w = fma(d, c, -x)` | `w = fma(n, -c, -x)` |
 //! | `q = fma(w, -z, d)` | `q = fma(w, -z, -n)` |
 //!
-//! Where `x` is infinite, `w` is no number, and the result is `d`. A negative divisor divides `-x`.
+//! Where `x` is infinite, `w` is no number, and the result is `x`. A negative divisor divides `-x`.
 //!
 //! **Distance.** Let `u` be the spacing of numbers at `x / c`. Since `c > 1`, `x` is a multiple of
 //! `u`: `x = X u`. A midpoint of two numbers is `(2k+1) u / 2`. The quotient's distance to it is
@@ -63,12 +63,11 @@ pub trait Arithmetic {
         factors: [Self::Number; 2],
         c: Self::Number,
     ) -> Result<Self::Number, Self::Fault>;
-    /// `number`, or where `a` is infinite the other one.
+    /// `quotient`, or `x` where that is infinite.
     fn unless_infinite(
         &self,
-        a: Self::Number,
-        number: Self::Number,
-        other: Self::Number,
+        x: Self::Number,
+        quotient: Self::Number,
     ) -> Result<Self::Number, Self::Fault>;
 }
 
@@ -139,7 +138,7 @@ impl Divisor {
             }
         };
         let quotient = on.fused([remainder, on.constant(-self.reciprocal)?], estimate)?;
-        on.unless_infinite(x, quotient, estimate)
+        on.unless_infinite(x, quotient)
     }
 }
 

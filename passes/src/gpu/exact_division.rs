@@ -22,7 +22,7 @@
 //! %n = math.fma %w, %minus_z, %d : f32
 //! %a = math.absf %x : f32
 //! %f = arith.cmpf une, %a, %infinity : f32
-//! %q = arith.select %f, %n, %d : f32
+//! %q = arith.select %f, %n, %x : f32
 //! ```
 
 use crate::analysis::exact_quotient::{Arithmetic, Divisor};
@@ -159,17 +159,12 @@ impl<'c> Arithmetic for Code<'_, 'c> {
         self.builder.value("math.fma", &[a, b, c], self.ty, &[])
     }
 
-    fn unless_infinite(
-        &self,
-        a: Val<'c>,
-        number: Val<'c>,
-        other: Val<'c>,
-    ) -> Result<Val<'c>, Error> {
+    fn unless_infinite(&self, x: Val<'c>, quotient: Val<'c>) -> Result<Val<'c>, Error> {
         let (builder, truth) = (self.builder, self.builder.integer_type(1));
-        let size = builder.value("math.absf", &[a], self.ty, &[])?;
+        let size = builder.value("math.absf", &[x], self.ty, &[])?;
         let predicate = [("predicate", attribute::integer(builder.context, UNEQUAL))];
         let operands = [size, self.constant(f64::INFINITY)?];
         let finite = builder.value("arith.cmpf", &operands, truth, &predicate)?;
-        builder.select(finite, number, other)
+        builder.select(finite, quotient, x)
     }
 }

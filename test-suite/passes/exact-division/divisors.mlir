@@ -17,7 +17,7 @@ module {
     // CHECK: %[[SIZE:.*]] = math.absf %[[X]] : f32
     // CHECK: %[[INFINITY:.*]] = arith.constant 0x7F800000 : f32
     // CHECK: %[[FINITE:.*]] = arith.cmpf une, %[[SIZE]], %[[INFINITY]] : f32
-    // CHECK: %[[Q:.*]] = arith.select %[[FINITE]], %[[N]], %[[D]] : f32
+    // CHECK: %[[Q:.*]] = arith.select %[[FINITE]], %[[N]], %[[X]] : f32
     // CHECK: memref.store %[[Q]]
     // CHECK-NOT: arith.divf
     gpu.func @odd(%a: memref<64xf32>, %i: index) kernel {
@@ -40,7 +40,7 @@ module {
     // CHECK: %[[W:.*]] = math.fma %[[MINUS_D]], %[[C]], %[[LESS]] : f64
     // CHECK: %[[D:.*]] = arith.negf %[[MINUS_D]] : f64
     // CHECK: %[[N:.*]] = math.fma %[[W]], %{{.*}}, %[[D]] : f64
-    // CHECK: arith.select %{{.*}}, %[[N]], %[[D]] : f64
+    // CHECK: arith.select %{{.*}}, %[[N]], %[[X]] : f64
     gpu.func @even(%a: memref<64xf64>, %i: index) kernel {
       %c = arith.constant 6.0 : f64
       %x = memref.load %a[%i] : memref<64xf64>
@@ -58,6 +58,7 @@ module {
     // CHECK: math.fma %[[NEGATIVE]], %[[Z]], %{{.*}} : f32
     // CHECK: %[[C:.*]] = arith.constant -1.180000e+02 : f32
     // CHECK: math.fma %{{.*}}, %[[C]], %[[X]] : f32
+    // CHECK: arith.select %{{.*}}, %{{.*}}, %[[NEGATIVE]] : f32
     gpu.func @negative(%a: memref<64xf32>, %i: index) kernel {
       %c = arith.constant -118.0 : f32
       %x = memref.load %a[%i] : memref<64xf32>

@@ -27,13 +27,8 @@ macro_rules! host {
             fn fused(&self, [a, b]: [$float; 2], c: $float) -> Result<$float, Infallible> {
                 Ok(a.mul_add(b, c))
             }
-            fn unless_infinite(
-                &self,
-                a: $float,
-                number: $float,
-                other: $float,
-            ) -> Result<$float, Infallible> {
-                Ok(if a.abs() == <$float>::INFINITY { other } else { number })
+            fn unless_infinite(&self, x: $float, quotient: $float) -> Result<$float, Infallible> {
+                Ok(if x.abs() == <$float>::INFINITY { x } else { quotient })
             }
         }
     };
