@@ -34,34 +34,19 @@ fn h -> H [0..N-1] = Z[0] / 118
 steps 1
 ";
 
+/// Small significands. With 59, 177 and 295 as subnormal numbers, quotients by 118 lie in the middle
+/// of two numbers.
+const SMALL: [u64; 14] = [0, 1, 2, 3, 5, 29, 58, 59, 60, 118, 176, 177, 178, 295];
+
 /// Numbers of every exponent and both signs, with small, middle and large significands, as bits of
 /// a type with so many bits, of which so many are the significand's.
 fn numbers(bits: u32, significand: u32) -> Vec<u64> {
     let exponents = 1_u64 << (bits - 1 - significand);
     let last = (1_u64 << significand) - 1;
-    // 59 and 177 halves of 118, and what lies beside them: subnormal quotients in the middle.
-    let significands = [
-        0,
-        1,
-        2,
-        3,
-        5,
-        29,
-        58,
-        59,
-        60,
-        118,
-        176,
-        177,
-        178,
-        295,
-        last / 3,
-        last / 2,
-        last - 1,
-        last,
-    ];
+    let ends = [last / 3, last / 2, last - 1, last];
     let positive = (0..exponents).flat_map(|exponent| {
-        significands.into_iter().map(move |low| exponent << significand | low & last)
+        let all = SMALL.into_iter().chain(ends);
+        all.map(move |low| exponent << significand | low & last)
     });
     positive.flat_map(|number| [number, number | 1 << (bits - 1)]).collect()
 }
