@@ -5,9 +5,9 @@
 
 `build` needs the compiled project and no GPU. FOLDER then holds all that `run` needs beside Python
 and a GPU. Each case is a program with a schedule, compiled by the compiler's own list of passes and
-by that list without `exact-division`. Schedules are the one chosen with the pass, and the one chosen
-before there was a pass. `run` measures both versions in turns, and compares the results of a short
-run with those of the divisions, bit for bit. Exit code 1 if a result differs or a run fails.
+by that list without `exact-division`. Schedules are the one chosen with the pass, and the one
+chosen before there was a pass. `run` measures both versions in turns, and compares the results of a
+short run with those of the divisions, bit for bit. Exit code 1 if a result differs or a run fails.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 //! Quotients by constants without a division: the same bits for every dividend.
 //!
-//! Source: Markstein, Computation of elementary functions on the IBM RISC System/6000 processor, IBM
-//! Journal of Research and Development 34(1), 1990: a quotient is estimated, and corrected by its
-//! remainder, which is exact. Brisebarre, Muller and Raina, Accelerating correctly rounded
+//! Source: Markstein, Computation of elementary functions on the IBM RISC System/6000 processor,
+//! IBM Journal of Research and Development 34(1), 1990: a quotient is estimated, and corrected by
+//! its remainder, which is exact. Brisebarre, Muller and Raina, Accelerating correctly rounded
 //! floating-point division when the divisor is known in advance, IEEE Transactions on Computers
 //! 53(8), 2004, have a shorter form. It fails where a product is subnormal. The forms here hold for
 //! all dividends, because the divisor is a small integer.
@@ -21,9 +21,9 @@
 //!
 //! **Distance.** Let `u` be the spacing of numbers at `x / c`. Since `c > 1`, `x` is a multiple of
 //! `u`: `x = X u`. A midpoint of two numbers is `(2k+1) u / 2`. The quotient's distance to it is
-//! `|2X - (2k+1) c| u / 2c`: 0, or at least `u / 2c`. It is 0 only for even `c` and a subnormal
-//! quotient. Otherwise `(2k+1) c`, or its odd part, is odd and has more than `p` bits, as `X` has
-//! not.
+//! `|2X - (2k+1) c| u / 2c`: 0, or at least `u / 2c`. If it is 0, `c` is even and the quotient
+//! subnormal: a midpoint of normal numbers has more than `p` bits, and so has its product with `c`,
+//! which would be `x`.
 //!
 //! **Remainder.** `z` is off by less than `2^(1-p)` of its value, so `x z` by less than `2u`. With
 //! the roundings behind it, of which the one to the spacing at `M` is the largest,

@@ -1,12 +1,12 @@
 //! `exact-division`: a quotient by a constant is a product and its correction, with the same bits.
 //!
-//! [`exact_quotient`](crate::analysis::exact_quotient) has the sequence, the proof, and the divisors for which it holds: integers
-//! that are small and no powers of two.
+//! [`exact_quotient`](crate::analysis::exact_quotient) has the sequence, the proof, and the divisors
+//! for which it holds: small integers that are no powers of two.
 //!
 //! Needs: kernels of the gpu level. Guarantees: each result has the bits of the division for every
-//! dividend, but a NaN may have others; a second run changes nothing. There is no branch, so code around it can be scheduled with
-//! it. Quotients of `f16` and `bf16` are computed in `f32` and rounded, which has the same bits,
-//! because `f32` has more than twice their digits.
+//! dividend, but a NaN may have others; a second run changes nothing. There is no branch, so code
+//! around a quotient is scheduled with it. Quotients of `f16` and `bf16` are computed in `f32` and
+//! rounded, which has the same bits, because `f32` has more than twice their digits.
 //!
 //! Leaves alone: divisions that may be products with a reciprocal, divisors of other kinds, and
 //! vectors.

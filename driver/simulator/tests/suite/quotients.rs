@@ -34,8 +34,8 @@ fn h -> H [0..N-1] = Z[0] / 118
 steps 1
 ";
 
-/// Small significands. With 59, 177 and 295 as subnormal numbers, quotients by 118 lie in the middle
-/// of two numbers.
+/// Small significands. With 59, 177 and 295 as subnormal numbers, quotients by 118 lie in the
+/// middle of two numbers.
 const SMALL: [u64; 14] = [0, 1, 2, 3, 5, 29, 58, 59, 60, 118, 176, 177, 178, 295];
 
 /// Numbers of every exponent and both signs, with small, middle and large significands, as bits of
