@@ -1,7 +1,7 @@
 //! `exact-division`: a quotient by a constant is a product and its correction, with the same bits.
 //!
-//! [`exact_quotient`](crate::analysis::exact_quotient) has the sequence, the proof, and the divisors
-//! for which it holds: small integers that are no powers of two.
+//! [`exact_quotient`](crate::analysis::exact_quotient) has the sequence, the proof, and its
+//! divisors: small integers that are no powers of two.
 //!
 //! Needs: kernels of the gpu level. Guarantees: each result has the bits of the division for every
 //! dividend, but a NaN may have others; a second run changes nothing. There is no branch, so code
