@@ -100,7 +100,7 @@ impl Divisor {
         if whole.is_power_of_two() {
             return None;
         }
-        let is_even = whole % 2 == 0;
+        let is_even = whole.is_multiple_of(2);
         // The sign of the sum is exact.
         let is_above = nearest.mul_add(magnitude, -1.0) > 0.0;
         let reciprocal = match bits {
