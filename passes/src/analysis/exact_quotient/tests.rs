@@ -79,7 +79,8 @@ fn quotients_have_the_bits_of_divisions() {
             // Two divisors have all dividends of these exponents, the others some of all.
             let step = if by == 5.0 || by == 118.0 { 1 } else { 61 };
             let ends = EXPONENTS.into_iter().flat_map(|exponent| {
-                let signed = exponent | (place as u32 + exponent) % 2 << 8;
+                let sign = (place as u32 + exponent) % 2;
+                let signed = sign * 256 + exponent;
                 (signed * MANTISSAS..=signed * MANTISSAS + (MANTISSAS - 1)).step_by(step)
             });
             let all = (0..=u32::MAX).step_by(7919);
