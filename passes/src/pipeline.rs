@@ -6,6 +6,7 @@ use crate::affine::tile_affine_nest::TileAffineNest;
 use crate::affine::transpose_arrays::TransposeArrays;
 use crate::gpu::bank_pad::BankPad;
 use crate::gpu::coalesce_relayout::CoalesceRelayout;
+use crate::gpu::exact_division::ExactDivision;
 use crate::gpu::guard_launches::GuardLaunches;
 use crate::gpu::hoist_guards::HoistGuards;
 use crate::gpu::interleave_records::InterleaveRecords;
@@ -183,6 +184,7 @@ pub fn gpu(config: &Config) -> Vec<Step> {
         steps.push(Step::ours(NumberBlocks));
     }
     steps.push(Step::ours(GuardLaunches));
+    steps.push(Step::ours(ExactDivision));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     steps
 }
@@ -237,6 +239,7 @@ pub fn nest_gpu(config: &Config) -> Vec<Step> {
         steps.push(Step::ours(TileAffineNest { constants: !config.no_place_constants, ..tile }));
     }
     steps.push(Step::ours(LowerAffineNest));
+    steps.push(Step::ours(ExactDivision));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     steps.push(Step::ours(HoistGuards));
     steps.push(Step::ours(KeepInRegisters));

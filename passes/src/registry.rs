@@ -47,6 +47,7 @@ const BEHIND: &[&Info] = &[
     &gpu::place_constants::INFO,
     &gpu::number_blocks::INFO,
     &gpu::guard_launches::INFO,
+    &gpu::exact_division::INFO,
     &gpu::lower_peer::INFO,
     &llvm::convert_prefetch_to_nvvm::INFO,
     &llvm::annotate_loops::INFO,

@@ -26,8 +26,8 @@ import nests_tables
 import numpy as np
 
 CLEAN = "gpu.module(canonicalize{top-down=false},cse)"
-PASSES = ["sink-time-loops", "tile-affine-nest{constants=on}", "lower-affine-nest", CLEAN,
-          "hoist-guards", "keep-in-registers", "bank-pad",
+PASSES = ["sink-time-loops", "tile-affine-nest{constants=on}", "lower-affine-nest",
+          "exact-division", CLEAN, "hoist-guards", "keep-in-registers", "bank-pad",
           "vectorize-copies", "gpu.module(cse,canonicalize{top-down=false},cse)",
           "place-constants"]
 

@@ -6,6 +6,7 @@ pub mod between_sweeps;
 pub mod branch_shares;
 pub mod cast_layout;
 pub mod crossed;
+pub mod exact_quotient;
 pub mod footprint;
 pub mod global_traffic;
 pub mod grid_ends;

@@ -5,6 +5,7 @@
 //! away. [`kernel_work`](super::kernel_work) and
 //! [`global_traffic`](super::global_traffic) count how often operations run.
 
+use super::exact_quotient::Divisor;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{Attribute, ShapedTypeLike, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
@@ -175,7 +176,8 @@ impl<'c> Costs<'c> {
                 return Cost::default();
             }
             _ if self.is_product(op) => ONE,
-            "arith.divf" | "arith.remf" => by(&DIVISION),
+            "arith.divf" => self.quotient(op).unwrap_or(by(&DIVISION)),
+            "arith.remf" => by(&DIVISION),
             "math.sqrt" | "math.rsqrt" => by(&ROOT),
             "math.absf" | "math.fma" | "math.floor" | "math.ceil" => ONE,
             _ if name.starts_with("math.") => by(&FUNCTION),
@@ -186,6 +188,18 @@ impl<'c> Costs<'c> {
         let serial = if instructions > ONE.instructions { instructions } else { 0.0 };
         let [single, double] = if wide == 1 { [0.0, arithmetic] } else { [arithmetic, 0.0] };
         Cost { single, double, instructions, serial, ..Cost::default() }
+    }
+
+    /// What `exact-division` makes of a division: its operations and a comparison, which for `f64`
+    /// runs on the floating-point units. The select is a predicate of the last operation.
+    fn quotient(&self, op: Op<'c>) -> Option<Sequence> {
+        let (operands, results) = (mlir::operands(op), mlir::results(op));
+        let bits = mlir::bit_width(results.first()?.r#type())?.max(32);
+        let constant = self.defined.get(&mlir::key(*operands.get(1)?))?;
+        let divisor = mlir::attribute(*constant, "value").and_then(attribute::as_float)?;
+        let operations = f64::from(Divisor::of(divisor, bits)?.operations());
+        let compares = if bits == 64 { 1.0 } else { 0.0 };
+        Some(sequence(operations + 1.0, operations + compares))
     }
 
     /// Integer operations on cells. Those on indices are counted as a part of loops and accesses,

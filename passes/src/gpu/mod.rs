@@ -3,6 +3,7 @@
 pub mod bank_pad;
 pub mod coalesce_relayout;
 pub mod eliminate_barriers;
+pub mod exact_division;
 pub mod guard_launches;
 pub mod hoist_guards;
 pub mod interleave_records;

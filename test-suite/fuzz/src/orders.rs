@@ -45,10 +45,11 @@ pub struct Order {
 }
 
 /// Passes whose heads promise that a second run changes nothing.
-const REPEATABLE: [&str; 13] = [
+const REPEATABLE: [&str; 14] = [
     "bank-pad",
     "coalesce-relayout",
     "eliminate-barriers",
+    "exact-division",
     "guard-launches",
     "hoist-guards",
     "interleave-records",

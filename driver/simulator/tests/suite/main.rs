@@ -15,6 +15,7 @@ mod nests;
 mod orders;
 mod patches;
 mod plans;
+mod quotients;
 mod relays;
 mod residents;
 mod rows;
