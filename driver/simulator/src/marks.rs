@@ -61,7 +61,8 @@ pub fn mark_applies<'c>(context: &'c Context, module: &Module<'c>) {
     }
 }
 
-/// The mark of a location: the function, and whether the operation is its root.
+/// The mark of a location: the function, and whether the operation is its root. Where a pass made
+/// several operations of the root, those within a name of the pass are only its parts.
 pub(crate) fn mark_of(location: Location) -> Option<(String, bool)> {
     if location.is_name() {
         let text = mlir::identifier(location.name_value())?;
@@ -70,7 +71,7 @@ pub(crate) fn mark_of(location: Location) -> Option<(String, bool)> {
         }
         return match text.strip_prefix(APPLY) {
             Some(function) => Some((function.to_owned(), false)),
-            None => mark_of(location.name_child_location()),
+            None => mark_of(location.name_child_location()).map(|(function, _)| (function, false)),
         };
     }
     if location.is_call_site() {

@@ -29,7 +29,7 @@ use crate::analysis::exact_quotient::{Arithmetic, Divisor};
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use melior::Context;
-use melior::ir::{Module, Type, ValueLike};
+use melior::ir::{Location, Module, Type, ValueLike};
 use std::collections::BTreeMap;
 use stencil_dialects::attribute;
 use stencil_dialects::builder::{self, Builder};
@@ -114,7 +114,18 @@ fn of_operation<'c>(op: Op<'c>, constants: &BTreeMap<usize, f64>) -> Option<Quot
 }
 
 impl<'c> Quotient<'c> {
+    /// The operations of the quotient. The last one has the location of the division, and the
+    /// others have it within a name, so that the division is still told from its parts.
     fn build(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
+        let location = Location::name(builder.context, INFO.name, builder.location);
+        let result = self.parts(&Builder { location, ..*builder })?;
+        if let Some(last) = mlir::operations(builder.block).last() {
+            mlir::set_location(*last, builder.location);
+        }
+        Ok(result)
+    }
+
+    fn parts(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
         let own = self.result.r#type();
         if mlir::bit_width(own) != Some(16) {
             return self.divisor.quotient(&Code { builder, ty: own }, self.dividend);
