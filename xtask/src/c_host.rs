@@ -1,7 +1,7 @@
-//! The stage `c`: programs in C on the libraries that the stage `build` made, installed as `cargo
-//! xtask install` does. The examples are built by `cc` and by CMake and run. The runtime's interface
-//! runs on the driver of the runtime's own tests, under Valgrind and AddressSanitizer; so do random
-//! calls.
+//! The stage `c`: programs in C on the libraries that the stage `build` made, installed as
+//! `cargo xtask install` does. The examples are built by `cc` and by CMake and run. The runtime's
+//! interface runs on the driver of the runtime's own tests, under Valgrind and AddressSanitizer; so
+//! do random calls.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
