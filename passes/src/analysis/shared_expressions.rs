@@ -27,7 +27,8 @@ struct Known {
 pub struct Group<'c> {
     /// Type of the values.
     pub element: Type<'c>,
-    /// The offset of each place from the function's point, and the value there. Places may be equal.
+    /// The offset of each place from the function's point, and the value there. Places may be
+    /// equal.
     pub uses: Vec<(Vec<i64>, Val<'c>)>,
 }
 

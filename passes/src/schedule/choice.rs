@@ -87,8 +87,8 @@ pub fn cells(block: &[i64], per_thread: &[i64], device: &Device) -> Result<Vec<i
     let most = i64::from(device.threads_per_block);
     if threads > most {
         return Err(Error::user(format!(
-            "the block has {threads} threads, and one of this device has {most} at most; make block \
-             smaller"
+            "the block has {threads} threads, and one of this device has {most} at most; make \
+             block smaller"
         )));
     }
     let cells: Vec<i64> =

@@ -252,8 +252,8 @@ impl<'d> Search<'d> {
         Ok(best)
     }
 
-    /// Tiles of some cells at most and their number per dimension. Those at rims of the grid have the
-    /// cells `beside` a tile too, where all dimensions have more of them
+    /// Tiles of some cells at most and their number per dimension. Those at rims of the grid have
+    /// the cells `beside` a tile too, where all dimensions have more of them
     /// ([`tile_place::margin`](crate::kernel::tile_place::margin)); lanes have some `cells`.
     fn cut(&self, most: [i64; 3], (beside, cells): ([i64; 3], [i64; 3])) -> ([i64; 3], [i64; 3]) {
         let cut = |margin: [i64; 3]| {
