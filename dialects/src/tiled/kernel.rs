@@ -36,7 +36,7 @@ pub struct Kernel<'c> {
     pub split: bool,
     /// How it is skewed and waits, if it is a wavefront.
     pub wave: Wave,
-    /// What it leaves of values that it does not store, if it is a sweep.
+    /// What it stores in place of matrices, if it is a sweep.
     pub rows: Rows<'c>,
     tiles: BTreeMap<usize, Tile<'c>>,
 }

@@ -1,5 +1,5 @@
-//! What a sweep leaves in memory of values that it does not store: rows of fields, and one value
-//! for each row of a reduction's box.
+//! A sweep may store less than a matrix: rows of a field, and one value for each row of a
+//! reduction's box.
 
 use super::{LAST_ROWS, ROW_VALUES};
 use crate::attribute::{self, read_optional};
@@ -37,7 +37,7 @@ pub struct RowValue<'c> {
     pub place: Option<&'c str>,
 }
 
-/// What a sweep leaves of values that it does not store.
+/// What a sweep stores in place of matrices.
 #[derive(Clone, Debug, Default)]
 pub struct Rows<'c> {
     /// Rows of fields: `tiled.last_rows`.

@@ -1,4 +1,4 @@
-//! What a sweep leaves of values that it does not store: rows lie where they say, and values of
+//! Rules for a sweep that stores rows in place of a matrix: rows lie where they say, and values of
 //! rows are those of its own points.
 
 use super::at;

@@ -1,4 +1,4 @@
-//! Which values of a sweep nobody needs but the sweep itself.
+//! Finds the values of a sweep that need no memory.
 //!
 //! A temp field whose cells are read behind the sweep in the last rows of the grid alone needs no
 //! memory for other rows. A reduction of values of the sweep at the point itself needs one value
@@ -17,7 +17,7 @@ use stencil_dialects::stencil::{
 /// Last rows that are kept at most.
 const MOST_KEPT: i64 = 64;
 
-/// A temp field of which rows are enough.
+/// A temp field that is stored as rows alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enough<'c> {
     /// The field.
@@ -28,7 +28,7 @@ pub struct Enough<'c> {
     pub kept: i64,
 }
 
-/// A reduction of which the value of each row is enough.
+/// A reduction that is stored as one value for each row.
 #[derive(Clone, Debug)]
 pub struct Reduced<'c, 'p> {
     /// The reduction.
@@ -37,17 +37,17 @@ pub struct Reduced<'c, 'p> {
     pub place: Option<&'p Reduce<'c>>,
 }
 
-/// What is enough of a sweep's values.
+/// What a sweep stores in place of matrices.
 #[derive(Clone, Debug, Default)]
 pub struct SweepRows<'c, 'p> {
-    /// Temp fields of which rows are enough.
+    /// Temp fields that are stored as rows alone.
     pub last: Vec<Enough<'c>>,
-    /// Reductions of which values of rows are enough.
+    /// Reductions that are stored as one value for each row.
     pub reduced: Vec<Reduced<'c, 'p>>,
 }
 
-/// What is enough of the values of a sweep in two dimensions, which is the apply of a step behind
-/// so many others.
+/// What a sweep in two dimensions stores in place of matrices. `place` is the index of its apply in
+/// the step.
 pub fn of<'c, 'p>(
     program: &'p Program<'c>,
     (apply, place): (&Apply<'c>, usize),
@@ -141,8 +141,8 @@ fn place_of<'c, 'p>(
     Ok(takes.then_some(reduce))
 }
 
-/// Rows above a point of which a sweep reads values of a temp field that nobody else updates and of
-/// which it reads no old value; none for other fields.
+/// Rows above a point whose values a sweep reads of a temp field. `None` where others update the
+/// field, or where the sweep reads its old values.
 fn handed(program: &Program, apply: &Apply, field: &str) -> Result<Option<i64>, Error> {
     let declared = program.field(field)?;
     let alone = declared.role == Role::Temp

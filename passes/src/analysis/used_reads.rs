@@ -5,7 +5,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 use stencil_dialects::stencil::{self, Argument};
 
-/// Those of a function, in their order.
+/// The used arguments of a function, in order.
 ///
 /// # Errors
 /// A function whose arguments have no meaning.

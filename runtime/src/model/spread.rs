@@ -14,8 +14,8 @@ struct Spread {
     deviation: f64,
 }
 
-/// Kernels of one step a launch whose threads lack registers: how much they spill, `ptxas` alone
-/// knows.
+/// Kernels of one step a launch whose threads lack registers. Only `ptxas` knows how much they
+/// spill.
 const LACKING: Spread = Spread { mean: 0.14, deviation: 0.53 };
 
 /// Others of one step a launch, with few warps on a multiprocessor.
@@ -30,7 +30,8 @@ pub fn expected(kernels: &[Work], steps: u32, device: &Device) -> f64 {
     let few =
         |work: &Work| residency(work, device).is_none_or(|residency| residency.occupancy <= FEW);
     let Spread { mean, deviation } = if steps > 1 {
-        // Those of several steps take the predicted time in the mean, and so do the last.
+        // Kernels of several steps take the predicted time in the mean. So do kernels of one step
+        // that have enough warps and registers.
         return 1.0;
     } else if kernels.iter().any(|work| work.lacking > 0.0) {
         LACKING

@@ -42,7 +42,7 @@ pub struct Strips<'c, 'p> {
     pub sequences: Vec<(Sequence<'c>, Val<'c>)>,
     /// New values on their way to memory: `strips x rows x lanes x times` of each stored field.
     pub results: BTreeMap<&'c str, Val<'c>>,
-    /// What the sweep leaves of values that it does not store.
+    /// What the sweep stores in place of matrices.
     pub leaving: &'p Leaving<'c>,
     /// Rows and columns of the grid.
     pub extents: [Val<'c>; 2],

@@ -1,5 +1,5 @@
-//! What a sweep leaves of values that it does not store: last rows of fields, and one value for
-//! each row of a reduction's box.
+//! What a sweep stores in place of matrices: last rows of fields, and one value for each row of a
+//! reduction's box.
 //!
 //! A lane keeps the best value of each of its rows, and where it stands. It looks for the place
 //! only where the best one of some times is better than all before.
@@ -250,7 +250,7 @@ fn combined<'c>(
     Ok(all)
 }
 
-/// The best value of several; none of none.
+/// The best value of several; `None` where there are none.
 fn best_of<'c>(
     builder: &Builder<'c>,
     operator: &Operator<'c>,
